@@ -268,6 +268,7 @@ def test_a_folder_with_the_name_of_settings_is_called_a_folder(path, argv, tmp_p
     assert "dir.yaml: it is a folder" in line
 
 
+@pytest.mark.slow  # -OO compiles all libraries anew
 def test_python_without_docstrings_has_the_same_metrics_and_help(capsys, tmp_path):
     from multilab.metrics import DEFINED
 

@@ -248,7 +248,11 @@ def patients(n=400):
 
 
 @pytest.fixture(
-    scope="module", params=[(noise_label, "f_", "noise"), (patients, "dx_", "asthma")], ids=["rare", "common"]
+    scope="module",
+    params=[
+        pytest.param((noise_label, "f_", "noise"), id="rare"),
+        pytest.param((patients, "dx_", "asthma"), id="common", marks=pytest.mark.slow),  # all tests of it once more
+    ],
 )
 def unlearnable(request, tmp_path_factory):
     """Compare on a table with a label that cannot be learned; return its folder, name, label and what was printed."""

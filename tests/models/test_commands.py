@@ -37,7 +37,8 @@ def test_fit_registers_and_predict_reads(folder, own_csv, capsys):
     assert main(["predict", "models:/mine@champion", str(own_csv), "-o", "out.csv"]) == 0
     assert "out.csv: 90 rows, 3 labels" in capsys.readouterr().out
     table = pd.read_csv("out.csv")
-    assert list(table) == [*LABELS, *(f"{name}_probability" for name in LABELS)]
+    assert list(table) == ["id", *LABELS, *(f"{name}_probability" for name in LABELS)]
+    assert list(table["id"]) == list(pd.read_csv(own_csv)["id"])
     assert main(["predict", "model", str(own_csv)]) == 0
     assert capsys.readouterr().out == (folder / "out.csv").read_text()
 
@@ -113,7 +114,9 @@ READERS = {
 @pytest.mark.parametrize("name", READERS)
 def test_a_table_has_the_format_that_its_name_says(model, model_path, own_csv, folder, name):
     assert main(["predict", str(model_path), str(own_csv), "-o", name]) == 0
-    pd.testing.assert_frame_equal(READERS[name](name), model.predict_frame(pd.read_csv(own_csv)))
+    found, rows = READERS[name](name), pd.read_csv(own_csv)
+    assert list(found.pop("id").astype(str)) == list(rows["id"].astype(str))  # of Parquet they are text
+    pd.testing.assert_frame_equal(found, model.predict_frame(rows))
     assert main(["explain", str(model_path), str(own_csv), "--repeats", "1", "-o", name]) == 0
     assert list(READERS[name](name)) == ["column", "importance", "std"]
 

@@ -220,9 +220,9 @@ def predict(
     multilab predict models:/mine@champion new.csv -o out.csv
 
     MODEL is models:/mine@champion, models:/m-..., or a folder of `multilab fit --output`. ROWS is a CSV, TSV, JSON,
-    Excel, Parquet or ARFF file with the columns of the training file, in any order; label columns and columns that the
-    card drops are ignored. The result has a decision and a probability per label. Unreadable cells count as missing;
-    the command prints how many there are.
+    Excel, Parquet or ARFF file with the columns of the training file, in any order. The result has the columns that
+    the card drops, such as an identifier, then a decision and a probability per label. Unreadable cells count as
+    missing; the command prints how many there are.
 
     A folder of Parquet files, and a Parquet file of at least 2^27 cells, is read, predicted and written in batches of
     rows; -o is then a .parquet, .csv or .tsv file.
@@ -249,7 +249,8 @@ def predict(
     scores, decisions = saved.fitted.predict_with_scores(encoded.X, ProgressBar("predicting"))
     for warning in prediction_warnings(saved.metadata, decisions.mean(axis=0), len(decisions)):
         print(printable(f"warning: {warning}"), file=sys.stderr)
-    predicted = saved.frame_of(scores, decisions)
+    kept = [name for name in table.columns if name in saved.encoder.dropped]
+    predicted = table[kept].join(saved.frame_of(scores, decisions, table.index))
     if output is None:
         print(_WRITERS[".csv"](predicted), end="")
         return

@@ -52,11 +52,13 @@ def predict_file(
     target = Path(output)
     scratch = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
     try:
-        with _writer(scratch, target.suffix.lower(), model) as write:
+        kept = [name for name in table.names if name in model.encoder.dropped]
+        with _writer(scratch, target.suffix.lower(), _with_columns(model.output_meta, kept)) as write:
             bar = ProgressBar("predicting")
             for start, rows in bar(table.batches(), table.n_rows, lambda batch: batch[1].num_rows):
                 try:
-                    encoded = model.encode(table.coded(rows, start).frames()[0], strict=strict)
+                    frame = table.coded(rows, start).frames()[0]
+                    encoded = model.encode(frame, strict=strict)
                 except DatasetError as error:
                     where = f"in rows {start + 1} to {start + rows.num_rows}, counted from the first of these"
                     raise DatasetError(f"{error.reason} ({where})", path) from None
@@ -66,7 +68,7 @@ def predict_file(
                 unreadable.update(encoded.unreadable)
                 scores, decisions = model.fitted.predict_with_scores(encoded.X)
                 assigned += decisions.sum(axis=0, dtype=np.int64)
-                write(model.frame_of(scores, decisions))
+                write(pd.concat([frame[kept].astype("str"), model.frame_of(scores, decisions, frame.index)], axis=1))
         os.replace(scratch, target)
     finally:
         scratch.unlink(missing_ok=True)
@@ -78,14 +80,18 @@ def _table(model: SavedModel, path: str | os.PathLike[str]) -> ParquetTable:
     """Return the table of the features; refuse columns that training did not have."""
     names = column_names(path)
     model.encoder.check_columns(names)
-    drop = [name for name in names if name not in model.encoder.names]
-    return ParquetTable(path, None, drop, model.encoder.text_columns)
+    encoder = model.encoder
+    drop = [name for name in names if name not in (*encoder.names, *encoder.dropped)]
+    return ParquetTable(path, None, drop, [*encoder.text_columns, *encoder.dropped])
+
+
+def _with_columns(empty: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    return pd.concat([pd.DataFrame({name: pd.Series(dtype="str") for name in names}), empty], axis=1)
 
 
 @contextmanager
-def _writer(path: Path, extension: str, model: SavedModel) -> Iterator[Callable[[pd.DataFrame], Any]]:
-    """Give a function that appends rows to a new file."""
-    empty = model.output_meta
+def _writer(path: Path, extension: str, empty: pd.DataFrame) -> Iterator[Callable[[pd.DataFrame], Any]]:
+    """Give a function that appends rows, which have the columns of an empty table, to a new file."""
     if extension == ".parquet":
         schema = pa.Schema.from_pandas(empty, preserve_index=False)
         with parquet.ParquetWriter(path, schema) as writer:
