@@ -69,6 +69,7 @@ def test_one_value_of_one_method_runs_that_method(lab):
     assert after(lab, lambda: lab.edit("conf/method/mlknn.yaml", "\nk: 7", "\nk: 10"))[1] == 0
 
 
+@pytest.mark.slow  # 14 s; that an edit moves the keys of its cells and no others is tested in test_cell_keys
 def test_the_code_of_one_method_runs_that_method(lab):
     def edit():
         file = lab.root / "src/multilab/methods/neighbours/mlknn.py"
