@@ -5,7 +5,7 @@
     python benchmarks/auto.py mixed           numbers, a category and a remark: against each method of the portfolio
     python benchmarks/auto.py noise           a label of noise: against the linear methods with their own decisions
     python benchmarks/auto.py compare         made-up text: what `compare` recommends within two minutes
-    python benchmarks/auto.py compare mixed --again     both anew, in about 80 minutes; without --again a run continues
+    python benchmarks/auto.py compare mixed --again     both anew, in half an hour; without --again a run continues
     python benchmarks/auto.py --table         only the table of what is in benchmarks/auto.jsonl
 
 Peers of text are ``TfidfVectorizer`` with ``OneVsRestClassifier(LinearSVC())``, and the same with thresholds tuned for
