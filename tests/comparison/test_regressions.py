@@ -149,7 +149,7 @@ def test_markdown_is_a_table_that_names_cannot_break():
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
-        (lambda b: b["splits"][0].update(digest="other"), [], "other splits"),
+        (lambda b: b["splits"][0].update(digest="other"), [], "different splits"),
         (lambda b: None, ["--metric", "macro_f2"], "did you mean 'macro_f1'"),
         (lambda b: None, ["--level", "1.5"], "1.5 is not in the range 0<x<1"),
         (lambda b: None, ["--tolerance", "-1"], "tolerance must be >= 0, got -1"),

@@ -150,7 +150,6 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         reasons |= dict.fromkeys(_EQUIVALENCE, "a repeated row is visited twice, a weighted one once")
         reasons["check_training_permutation"] = "the order in which rows are visited is drawn over row numbers"
         reasons["check_sparse_input"] = "scikit-learn's steps of the intercept are shorter where X is sparse"
-        reasons["check_single_precision"] = "the first steps are long, and the sum of rounding errors with them"
     if name in ("MetricStack", "ScoreEnsemble") or (
         name == "MLWSE" and estimator.penalty == "l21" and estimator.groups is None
     ):
