@@ -167,6 +167,26 @@ def test_a_file_is_large_by_its_cells(folder, monkeypatch):
     assert not is_large("other")
 
 
+def test_a_file_that_changes_meanwhile_is_refused(folder, monkeypatch):
+    """A row that was held out could otherwise be learned from."""
+    table = large_table("big", READER)
+    digest = table.digest
+
+    def changed():
+        rows(400, seed=9).to_parquet("big/part-1.parquet", index=False)
+        return digest()
+
+    monkeypatch.setattr(table, "digest", changed)
+    with pytest.raises(DatasetError, match=r"part-1.parquet: the file changed while it was read"):
+        large_table_model(table, load_method("relm"), SETTINGS)
+
+
+def test_labels_that_were_not_observed_are_refused_without_an_option_that_is_refused_too(folder):
+    rows().assign(tag_a=lambda table: table["tag_a"].astype(float).where(table["id"] != 7)).to_parquet("one.parquet")
+    with pytest.raises(DatasetError, match=r"label 'tag_a' is missing in some rows: batches need all labels$"):
+        large_table_model(large_table("one.parquet", READER), load_method("relm"), SETTINGS)
+
+
 WRONG = {
     "no method": (["--labels", "tag_*"], "name a --method"),
     "a method of all rows": (["--labels", "tag_*", "--method", "mlknn"], "MLkNN cannot learn from batches of rows"),
@@ -176,6 +196,7 @@ WRONG = {
     "registry": (["--labels", "tag_*", "--method", "relm", "--register", "mine"], "no option --register"),
     "a reader's option": (["--labels", "tag_*", "--method", "relm", "--missing", "keep"], "no option --missing"),
     "no label": (["--labels", "tog_*", "--method", "relm"], "no column matches 'tog_*'"),
+    "an output below a file": (["--labels", "tag_*", "--method", "relm", "-o", "file/model"], "cannot be written: "),
     "labels that are text": (["--labels", "town", "--method", "relm"], "label 'town' is of type"),
     "labels beyond 0 and 1": (["--labels", "zip", "--method", "relm"], "label 'zip' is 23 in some rows"),
 }
@@ -184,6 +205,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_uses_end_with_one_line(folder, capsys, name):
     options, message = WRONG[name]
+    (folder / "file").touch()
     assert main(["fit", "--dataset", "./big", *options]) == 2
     assert message in capsys.readouterr().err
 

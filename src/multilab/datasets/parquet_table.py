@@ -48,6 +48,8 @@ class ParquetTable:
     Attributes
     ----------
     n_rows : int
+    schema : pyarrow.Schema
+        Of all columns of the files.
     names, label_names : list of str
         Of the feature columns and of the labels.
 
@@ -81,6 +83,7 @@ class ParquetTable:
         self.path = Path(path)
         self.text_columns = frozenset(text_columns)
         self.files = _files(self.path)
+        self._versions = [_version(file) for file in self.files]
         schema, self.n_rows = None, 0
         for file in self.files:
             with _readable(file), parquet.ParquetFile(file) as opened:
@@ -90,6 +93,7 @@ class ParquetTable:
                 schema = here
                 self.n_rows += opened.metadata.num_rows
         assert schema is not None
+        self.schema = schema
         if not self.n_rows:
             raise DatasetError("the table has no row", self.path)
         names = schema.names  # every access builds the list again
@@ -109,13 +113,18 @@ class ParquetTable:
         self.label_names = [column.name for column in self.label_columns]
         self._strings = [name for name in self.names if is_string(schema.field(name).type)]
 
-    def batches(self, rows: int = BATCH_ROWS) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the number of the first row and the rows of one batch after another."""
-        start = 0
-        for file in self.files:
+    def batches(self, rows: int = BATCH_ROWS, also: Sequence[str] = ()) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the number of the first row and the rows of one batch after another.
+
+        ``also`` names columns that were left out, to be read as they are.
+        """
+        columns, start = [*also, *self.names, *self.label_names], 0
+        for file, version in zip(self.files, self._versions, strict=True):
+            if _version(file) != version:
+                raise DatasetError("the file changed while it was read: run the command again", file)
             # repeated text expands without bound unless it is read as codes
             with _readable(file), parquet.ParquetFile(file, read_dictionary=self._strings, buffer_size=2**20) as opened:
-                for batch in opened.iter_batches(rows, columns=[*self.names, *self.label_names]):
+                for batch in opened.iter_batches(rows, columns=columns):
                     yield start, pa.Table.from_batches([batch])
                     start += batch.num_rows
 
@@ -124,6 +133,8 @@ class ParquetTable:
         Y = np.empty((rows.num_rows, len(self.label_columns)))
         for j, name in enumerate(self.label_names):
             Y[:, j] = _as_numbers(rows.column(name))
+            if np.isnan(Y[:, j]).any():
+                raise DatasetError(f"label '{name[:60]}' is missing in some rows: batches need all labels", self.path)
             check_numbers(Y[:, j], name, True, False, self.path)
         return Y.astype(np.uint8)
 
@@ -188,6 +199,12 @@ def _readable(file: Path) -> Iterator[None]:
         yield
     except (ArrowException, OSError) as error:
         raise DatasetError(f"not a readable Parquet file ({error})", file) from None
+
+
+def _version(file: Path) -> tuple[int, int]:
+    with _readable(file):
+        about = file.stat()
+    return about.st_size, about.st_mtime_ns
 
 
 def _as_numbers(data: Any) -> np.ndarray:

@@ -128,6 +128,11 @@ def _fit_large_job(cfg: Any, path: str, reader: Mapping[str, Any], options: FitO
 def _check_output(options: FitOptions) -> None:
     if options.output and os.path.exists(options.output) and not os.path.isdir(options.output):
         raise DeploymentError(f"--output {options.output} is a file: name a folder")
+    try:  # not after hours of work
+        if options.output:
+            os.makedirs(os.path.dirname(os.path.abspath(options.output)), exist_ok=True)
+    except OSError as error:
+        raise DeploymentError(f"--output {options.output} cannot be written: {error.strerror}") from None
 
 
 def _save_and_log(
