@@ -1,13 +1,18 @@
 """Predictions of tables larger than memory are those of the rows in memory: in files, and on Dask's partitions."""
 
+import json
 import pickle
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from pyarrow import parquet
 
 from helpers.models_for_use import LABELS, own_table
 from multilab.cli import main
+from multilab.models import SavedModel
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
@@ -35,8 +40,69 @@ def test_batches_are_predicted_as_the_whole_table(folder, model, model_path, cap
         found = pd.read_parquet("out.parquet")
     else:
         found = pd.read_csv(f"out.{extension}", sep=SEPARATORS[extension])
-    assert list(found.pop("id").astype(str)) == list(folder["id"].astype(str))  # of Parquet they are text
+    assert list(found.pop("id")) == list(folder["id"])
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+IDENTIFIERS = {
+    "text that reads as missing": ["NA", " 7 ", "007", "null"],
+    "dates": pd.to_datetime(["2024-01-01", None, "2024-01-03", "2024-01-04"]),
+    "bytes": [b"\xff\x00", b"", None, b"a"],
+    "vectors": [np.full(2000, 0.5), None, np.arange(2000.0), np.zeros(0)],
+    "nothing": [None] * 4,
+    "numbers beyond float64": pd.array([2**60 + 1, 2**60 + 3, None, 1], dtype="Int64"),
+}
+
+
+@pytest.mark.parametrize("name", IDENTIFIERS)
+def test_dropped_columns_are_copied_with_their_values_and_types(folder, model_path, name):
+    folder.iloc[:4].assign(id=IDENTIFIERS[name]).to_parquet("big/0.parquet", index=False)
+    (Path("big") / "1.parquet").unlink()
+    assert main(["predict", str(model_path), "./big", "-o", "out.parquet"]) == 0
+    assert parquet.read_table("out.parquet", columns=["id"]).equals(parquet.read_table("big", columns=["id"]))
+    assert main(["predict", str(model_path), "./big", "-o", "out.csv"]) == 0
+    cells = pd.read_csv("out.csv", dtype=str, keep_default_na=False)["id"]
+    if name == "vectors":
+        assert json.loads(cells[2]) == list(range(2000))
+    elif name.startswith(("text", "numbers")):
+        assert list(cells) == ["" if cell is pd.NA else str(cell) for cell in IDENTIFIERS[name]]
+
+
+@pytest.mark.parametrize("extension", ["parquet", "csv"])
+def test_a_file_without_the_dropped_columns_has_predictions_alone(folder, model, model_path, extension):
+    folder.drop(columns="id").to_parquet("big/0.parquet", index=False)
+    (Path("big") / "1.parquet").unlink()
+    assert main(["predict", str(model_path), "./big", "-o", f"out.{extension}"]) == 0
+    found = pd.read_parquet("out.parquet") if extension == "parquet" else pd.read_csv("out.csv")
+    pd.testing.assert_frame_equal(found, model.predict_frame(folder), check_exact=True)
+
+
+def test_old_predictions_that_the_card_drops_give_way_to_new_ones(folder, model):
+    """A dropped column may be called as a label or its probability; 0 and 1 of others stay whole numbers."""
+    old = ["tag_a_probability", "id", "flag"]
+    SavedModel(model.fitted, replace(model.encoder, dropped=tuple(old)), model.metadata).save("model")
+    for k in range(2):
+        rows = pd.read_parquet(f"big/{k}.parquet").assign(tag_a_probability=2.0, flag=1)
+        rows.to_parquet(f"big/{k}.parquet", index=False)
+    folder.assign(tag_a_probability=2.0, flag=1).to_csv("one.csv", index=False)
+    for source, output in (("./big", "big.csv"), ("./big", "big.parquet"), ("one.csv", "one.csv.tsv")):
+        assert main(["predict", "model", source, "-o", output]) == 0
+    expected = ["id", "flag", *LABELS, *(f"{label}_probability" for label in LABELS)]
+    assert list(pd.read_csv("big.csv")) == list(pd.read_parquet("big.parquet")) == expected
+    assert pd.read_csv("one.csv.tsv", sep="\t", dtype=str)["flag"].unique().tolist() == ["1"]
+    pd.testing.assert_frame_equal(pd.read_csv("big.csv"), pd.read_csv("one.csv.tsv", sep="\t"))
+
+
+def test_files_that_are_read_are_not_overwritten(folder, model_path, capsys):
+    before = [Path(f"big/{k}.parquet").read_bytes() for k in range(2)]
+    Path("link.parquet").symlink_to("big/1.parquet")
+    for output in ("big/0.parquet", "link.parquet"):
+        assert main(["predict", str(model_path), "./big", "-o", output]) == 2
+        assert f"{output} is read by this command" in capsys.readouterr().err
+    assert main(["predict", str(model_path), "./big", "-o", "big/out.parquet"]) == 2
+    assert "big/out.parquet is in the folder that is read" in capsys.readouterr().err
+    assert [Path(f"big/{k}.parquet").read_bytes() for k in range(2)] == before
+    assert len(list(Path("big").iterdir())) == 2
 
 
 def test_wrong_files_leave_no_output(folder, model_path, capsys, tmp_path):

@@ -221,12 +221,15 @@ def predict(
 
     MODEL is models:/mine@champion, models:/m-..., or a folder of `multilab fit --output`. ROWS is a CSV, TSV, JSON,
     Excel, Parquet or ARFF file with the columns of the training file, in any order. The result has the columns that
-    the card drops, such as an identifier, then a decision and a probability per label. Unreadable cells count as
-    missing; the command prints how many there are.
+    the card drops, such as an identifier (but none with the name of a prediction), then a decision and a probability
+    per label. Unreadable cells count as missing; the command prints how many there are.
 
     A folder of Parquet files, and a Parquet file of at least 2^27 cells, is read, predicted and written in batches of
     rows; -o is then a .parquet, .csv or .tsv file.
     """
+    import pandas as pd
+
+    from multilab.datasets.cells import cell_texts
     from multilab.experiments.progress import ProgressBar
     from multilab.models import load_model
     from multilab.models.model_limits import prediction_warnings
@@ -249,8 +252,8 @@ def predict(
     scores, decisions = saved.fitted.predict_with_scores(encoded.X, ProgressBar("predicting"))
     for warning in prediction_warnings(saved.metadata, decisions.mean(axis=0), len(decisions)):
         print(printable(f"warning: {warning}"), file=sys.stderr)
-    kept = [name for name in table.columns if name in saved.encoder.dropped]
-    predicted = table[kept].join(saved.frame_of(scores, decisions, table.index))
+    copied = {name: cell_texts(table[name]) for name in saved.copied_columns(table.columns)}
+    predicted = pd.DataFrame(copied, table.index, dtype="str").join(saved.frame_of(scores, decisions, table.index))
     if output is None:
         print(_WRITERS[".csv"](predicted), end="")
         return
@@ -261,6 +264,8 @@ def predict(
 def _predict_large(saved: SavedModel, rows: str, output: str | None, strict: bool) -> None:
     if output is None:
         raise click.UsageError(f"{rows} is read in batches of rows: name a file for the predictions (-o).")
+    if Path(output).resolve().parent == Path(rows).resolve():
+        raise MultilabError(f"{output} is in the folder that is read: name a file in another one")
     from multilab.models.file_prediction import predict_file
 
     n_rows, notes, warnings = predict_file(saved, rows, output, strict=strict)
@@ -444,7 +449,7 @@ def _check_output(output: str | None, rows: str, model: str) -> None:
     extension = Path(output).suffix.lower()
     if extension and extension not in _WRITERS:
         raise MultilabError(f"{output}: tables are written as {', '.join(_WRITERS)}, not as {extension}")
-    refuse_overwriting(output, rows, *Path(model).rglob("*"))
+    refuse_overwriting(output, rows, *Path(rows).glob("*.parquet"), *Path(model).rglob("*"))
 
 
 def _save_table(table: pd.DataFrame, output: str) -> None:

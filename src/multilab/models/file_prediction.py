@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -52,13 +53,13 @@ def predict_file(
     target = Path(output)
     scratch = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
     try:
-        kept = [name for name in table.names if name in model.encoder.dropped]
-        with _writer(scratch, target.suffix.lower(), _with_columns(model.output_meta, kept)) as write:
-            bar = ProgressBar("predicting")
-            for start, rows in bar(table.batches(), table.n_rows, lambda batch: batch[1].num_rows):
+        copied = table.schema.empty_table().select(model.copied_columns(table.schema.names))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _writer(scratch, target.suffix.lower(), copied, model.output_meta) as write:
+            batches = table.batches(also=copied.column_names)
+            for start, rows in ProgressBar("predicting")(batches, table.n_rows, lambda batch: batch[1].num_rows):
                 try:
-                    frame = table.coded(rows, start).frames()[0]
-                    encoded = model.encode(frame, strict=strict)
+                    encoded = model.encode(table.coded(rows, start).frames()[0], strict=strict)
                 except DatasetError as error:
                     where = f"in rows {start + 1} to {start + rows.num_rows}, counted from the first of these"
                     raise DatasetError(f"{error.reason} ({where})", path) from None
@@ -68,7 +69,7 @@ def predict_file(
                 unreadable.update(encoded.unreadable)
                 scores, decisions = model.fitted.predict_with_scores(encoded.X)
                 assigned += decisions.sum(axis=0, dtype=np.int64)
-                write(pd.concat([frame[kept].astype("str"), model.frame_of(scores, decisions, frame.index)], axis=1))
+                write(rows.select(copied.column_names), model.frame_of(scores, decisions))
         os.replace(scratch, target)
     finally:
         scratch.unlink(missing_ok=True)
@@ -80,26 +81,37 @@ def _table(model: SavedModel, path: str | os.PathLike[str]) -> ParquetTable:
     """Return the table of the features; refuse columns that training did not have."""
     names = column_names(path)
     model.encoder.check_columns(names)
-    encoder = model.encoder
-    drop = [name for name in names if name not in (*encoder.names, *encoder.dropped)]
-    return ParquetTable(path, None, drop, [*encoder.text_columns, *encoder.dropped])
-
-
-def _with_columns(empty: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    return pd.concat([pd.DataFrame({name: pd.Series(dtype="str") for name in names}), empty], axis=1)
+    drop = [name for name in names if name not in model.encoder.names]
+    return ParquetTable(path, None, drop, model.encoder.text_columns)
 
 
 @contextmanager
-def _writer(path: Path, extension: str, empty: pd.DataFrame) -> Iterator[Callable[[pd.DataFrame], Any]]:
-    """Give a function that appends rows, which have the columns of an empty table, to a new file."""
+def _writer(
+    path: Path, extension: str, copied: pa.Table, predicted: pd.DataFrame
+) -> Iterator[Callable[[pa.Table, pd.DataFrame], Any]]:
+    """Give a function that appends rows to a new file; the arguments are empty tables of their columns."""
     if extension == ".parquet":
-        schema = pa.Schema.from_pandas(empty, preserve_index=False)
-        with parquet.ParquetWriter(path, schema) as writer:
-            yield lambda rows: writer.write_table(pa.Table.from_pandas(rows, schema, preserve_index=False))
+        fields = [*copied.schema, *pa.Schema.from_pandas(predicted, preserve_index=False)]
+        with parquet.ParquetWriter(path, pa.schema(fields)) as writer:
+
+            def append(copied: pa.Table, predicted: pd.DataFrame) -> None:
+                columns = [*copied.columns, *pa.Table.from_pandas(predicted, preserve_index=False).columns]
+                writer.write_table(pa.table(columns, schema=writer.schema))
+
+            yield append
     elif extension in _SEPARATORS:
         form: dict[str, Any] = {"index": False, "sep": _SEPARATORS[extension], "lineterminator": "\n"}
         with open(path, "w", encoding="utf-8", newline="") as stream:
-            empty.to_csv(stream, **form)
-            yield lambda rows: rows.to_csv(stream, header=False, **form)
+            _texts(copied).join(predicted).to_csv(stream, **form)
+            yield lambda copied, predicted: _texts(copied).join(predicted).to_csv(stream, header=False, **form)
     else:
         raise DeploymentError(f"-o: predictions of large files are written as .parquet, .csv or .tsv, not {extension}")
+
+
+def _texts(rows: pa.Table) -> pd.DataFrame:
+    """Return columns as a text file has them: nested cells as JSON, all others as they are."""
+    frame = rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    for name in (field.name for field in rows.schema if pa.types.is_nested(field.type)):
+        cells = rows.column(name).to_pylist()
+        frame[name] = [None if one is None else json.dumps(one, ensure_ascii=False, default=str) for one in cells]
+    return frame

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,11 @@ class SavedModel:
         """An empty result of :meth:`predict_frame`: names and types of the columns."""
         empty = np.empty((0, len(self.label_names)))
         return self.frame_of(empty, empty)
+
+    def copied_columns(self, names: Iterable[str]) -> list[str]:
+        """Return the dropped columns that `multilab predict` copies: neither tags nor old predictions."""
+        left_out = {*self.output_meta, self.encoder.reading.get("tags")}
+        return [name for name in names if name in self.encoder.dropped and name not in left_out]
 
     def predict_proba_frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the probabilities (or scores) alone, one column per label under the label's name."""
