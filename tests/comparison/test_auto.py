@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from multilab import AutoMultiLabel
 from multilab.cli import main
-from multilab.comparison import ComparisonError, portfolio
+from multilab.comparison import ComparisonError, portfolio, training_set
 from multilab.comparison.training_set import STACK, Fit, Judgement, Preparation, Stack, TrainingSet, prepared, work
 from multilab.datasets import DatasetError
 from multilab.experiments.method import load_method
@@ -189,6 +189,21 @@ def test_weights_reach_fits_decisions_and_the_metric_and_a_row_of_weight_0_is_ab
     assert not np.array_equal(*fits)
 
 
+def test_a_tag_that_only_rows_of_weight_0_have_is_no_label(table):
+    names = table.rename(columns={"text": " text "}).assign(**{" weight ": [0] + [1] * 119})
+    names.loc[0, "tags"] = "only|sea"
+    assert quick(budget_fits=6).fit(names, "tags", "weight").label_names_.tolist() == sorted(WORDS)
+
+
+def test_a_label_is_assigned_too_often_by_the_weights_of_the_rows(tmp_path):
+    Y = np.array([[1, 0], [0, 1], [0, -1], [0, 1]], dtype=np.int8)
+    decisions = np.array([[1, 1], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
+    rows = TrainingSet(None, Y, ["rare", "b"], None, ("macro_f1",), 0, tmp_path, np.array([7.0, 1, 2, 2]))
+    rate = training_set._decided(rows, decisions).set_index("label")
+    assert rate.loc["rare"].to_dict() == {"observed": 12, "count": 7, "predicted": 10}
+    assert rate.loc["b"].to_dict() == {"observed": 10, "count": 3, "predicted": 9}
+
+
 def test_groups_stay_on_one_side_of_every_fold():
     rng = np.random.default_rng(0)
     patient = np.repeat(np.arange(30), 4)
@@ -293,6 +308,11 @@ def test_wrong_uses_get_one_line(table, arguments, y, message):
         ({"groups": [None] * 120}, "groups hold missing values"),
         ({"sample_weight": np.ones(3)}, "`sample_weight` must hold 120 finite numbers >= 0"),
         ({"sample_weight": np.zeros(120)}, "not all of them zero"),
+        ({"sample_weight": [np.nan] + [1] * 119}, "`sample_weight` must hold .* contains NaN"),
+        ({"sample_weight": [-1] + [1] * 119}, "`sample_weight` must hold .* Negative values"),
+        ({"sample_weight": "key"}, "`sample_weight` must hold .* could not convert string to float: 'C'"),
+        ({"sample_weight": [1] + [0] * 119}, "a model needs two rows or more, got n_samples = 1"),
+        ({"sample_weight": [1, 1] + [0] * 118, "groups": [1, 1] + [2] * 118}, "groups: all rows are of one group"),
     ],
 )
 def test_wrong_weights_and_groups_get_one_line(table, options, message):

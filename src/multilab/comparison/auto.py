@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 from sklearn.preprocessing import MultiLabelBinarizer
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, has_fit_parameter
 
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import unknown_name
@@ -177,12 +177,14 @@ class AutoMultiLabel(MultiLabelClassifier):
 
         began = time.monotonic()
         self._check_arguments()
+        if isinstance(X, pd.DataFrame):
+            X = X.rename(columns=lambda name: str(name).strip())
         X, weights, groups, others = _taken_out(X, sample_weight, groups)
+        X, y, weights, groups = self._present_rows(X, y, weights, groups)
         X, Y, self._tags_column = self._rows_and_labels(X, y)
         self._dropped = [*filter(None, [self._tags_column]), *others]
         if Y.shape[0] < 2:
             raise ComparisonError(f"a model needs two rows or more, got n_samples = {Y.shape[0]}")
-        X, Y, weights, groups = self._checked_rows(X, Y, weights, groups)
         names = [str(name) for name in getattr(self, "label_names_", [f"label{k}" for k in range(Y.shape[1])])]
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         columns: Any = self.columns
@@ -224,36 +226,41 @@ class AutoMultiLabel(MultiLabelClassifier):
 
         return tuple(dict.fromkeys([self.metric, *load_portfolio().metrics]))
 
-    def _checked_rows(self, X: Any, Y: np.ndarray, weights: Any, groups: Any) -> tuple[Any, np.ndarray, Any, Any]:
-        """Return rows, labels, weights and groups without the rows of weight 0."""
+    def _present_rows(self, X: Any, y: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
+        """Return rows, labels, weights and groups without the rows of weight 0, which nothing may be learned from."""
         from multilab.comparison.scores import metric_values
 
         if groups is not None:
             groups = np.asarray(groups)
-            if group_matrix(groups, len(Y)).shape[0] < 2:
-                raise ComparisonError(
-                    "groups: all rows are of one group, and a model is scored on groups it has not seen"
-                )
-        if weights is None:
-            return X, Y, None, groups
-        weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (len(Y),) or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-            wanted = f"{len(Y)} finite numbers >= 0, not all of them zero"
-            raise ComparisonError(f"`sample_weight` must hold {wanted}; got shape {weights.shape}")
-        metric_values(np.eye(2), np.eye(2), np.eye(2), [self.metric], np.ones(2))  # refuses one without weights
-        rows = np.flatnonzero(weights)
-        if len(rows) < len(Y):
-            X, Y, weights = X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows], Y[rows], weights[rows]
-            groups = None if groups is None else groups[rows]
-        return X, Y, weights, groups
+            group_matrix(groups, _num_samples(X))  # refuses other lengths and missing values
+        if weights is not None:
+            try:
+                weights = _check_sample_weight(np.asarray(weights), X, dtype=np.float64, ensure_non_negative=True)
+                if not weights.any():
+                    raise ValueError("all are zero")
+            except (TypeError, ValueError) as error:
+                wanted = f"{_num_samples(X)} finite numbers >= 0, not all of them zero"
+                raise ComparisonError(f"`sample_weight` must hold {wanted}: {error}") from None
+            metric_values(np.eye(2), np.eye(2), np.eye(2), [self.metric], np.ones(2))  # refuses one without weights
+            if not weights.all():
+                rows = np.flatnonzero(weights)
+                if not (isinstance(y, str) or _is_list_of_names(y)):
+                    check_consistent_length(X, y)
+                    y = _safe_indexing(y, rows)
+                X, weights = _safe_indexing(X, rows), weights[rows]
+                groups = None if groups is None else groups[rows]
+        if groups is not None and len(np.unique(groups)) < 2:
+            raise ComparisonError("groups: all rows are of one group, and a model is scored on groups it has not seen")
+        return X, y, weights, groups
 
     def _rows_and_labels(self, X: Any, y: Any) -> tuple[Any, np.ndarray, str]:
         """Return features (a frame, or a validated matrix), labels, and the column of tags of X, empty without one."""
         tags = ""
         if isinstance(X, pd.DataFrame):
-            X = X.rename(columns=lambda name: str(name).strip())
             if isinstance(y, str) or _is_list_of_names(y):
                 X, y, tags = _split_frame(X, y)
+            if not X.shape[1]:
+                raise ComparisonError("no feature is left: every column is a label, a weight or a group")
         elif isinstance(y, str):
             raise ComparisonError(f"y={y!r} names a column: X must be a pandas.DataFrame, not {type(X).__name__}")
         y = _tags(y)
@@ -594,6 +601,7 @@ def _taken_out(X: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, list[s
     given, names = {"sample_weight": weights, "groups": groups}, list[str]()
     for argument, column in given.items():
         if isinstance(column, str):
+            column = column.strip()
             if not isinstance(X, pd.DataFrame):
                 raise ComparisonError(f"{argument}={column!r} names a column: X must be a pandas.DataFrame")
             if column not in X.columns:
@@ -619,8 +627,6 @@ def _split_frame(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, pd.DataFrame, s
         columns = [TableColumn(str(name), None, 1) for name in X.columns]
         names = [str(X.columns[k]) for k in chosen.choose(columns, "X")]
         options = LabelOptions(label_columns=names)
-    if len(names) == X.shape[1]:
-        raise ComparisonError("no feature is left beside the labels")
     table = table_of_frame(X[names].assign(**{_ROW: 0.0}), options, (), True, "X")
     labels = pd.DataFrame(table.label_values, columns=[column.name for column in table.label_columns])
     return X.drop(columns=names), labels, names[0] if isinstance(options, TagOptions) else ""

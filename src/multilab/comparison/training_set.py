@@ -34,7 +34,6 @@ from multilab.experiments.seeds import seed_estimator
 from multilab.experiments.tables import columns_of, table_scaler
 from multilab.methods import ScoreEnsemble
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
-from multilab.metrics import per_label
 from multilab.model_selection import IterativeStratifiedGroupKFold
 from multilab.models.final_fit import INNER_FOLDS
 from multilab.models.fitted import FittedMethod, HeldOutDecisions
@@ -370,8 +369,11 @@ def _calibration(scores: np.ndarray, rows: TrainingSet, chosen: Any = slice(None
 
 
 def _decided(rows: TrainingSet, decisions: np.ndarray) -> pd.DataFrame:
-    table = per_label(rows.Y, decisions=decisions, label_names=rows.label_names)
-    return table[["label", "observed", "count", "predicted"]]
+    """Return how often labels are and should be assigned; a row counts as often as its weight says."""
+    weights = np.ones(len(rows.Y)) if rows.weights is None else rows.weights
+    observed = (rows.Y == 0) | (rows.Y == 1)
+    counts = {"observed": observed, "count": rows.Y == 1, "predicted": observed & (decisions == 1)}
+    return pd.DataFrame({"label": rows.label_names, **{name: weights @ cells for name, cells in counts.items()}})
 
 
 _WORK: dict[type, Any] = {Preparation: _prepare, Fit: _fit, Stack: _stack, Judgement: _judge}
