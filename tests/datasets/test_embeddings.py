@@ -94,6 +94,21 @@ def test_one_line_says_what_is_missing(model, tmp_path, monkeypatch):
         FrameEncoder({"review": f"embed:{model}"}).fit(rows)
 
 
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ([["a", "b", "c"]], "cannot embed the texts: could not convert string to float: 'a'"),
+        ([[1, 2], [3]], "cannot embed the texts: setting an array element"),
+        ([[1, np.nan]], "does not give one vector of finite numbers per text"),
+        ([1], "does not give one vector of finite numbers per text"),
+    ],
+)
+def test_a_model_that_gives_no_vectors_of_numbers_gets_one_line(model, monkeypatch, vectors, message):
+    monkeypatch.setattr(SentenceTransformer, "encode", lambda *_, **__: vectors)
+    with pytest.raises(DatasetError, match=f"^the model in [^\n]*{message}[^\n]*$"):
+        FrameEncoder({"review": f"embed:{model}"}).fit(pd.DataFrame({"review": ["so good"]}))
+
+
 def test_a_dataset_of_ones_own_has_the_numbers_and_its_card_the_digest(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     reviews().to_csv("table.csv", index=False)

@@ -95,12 +95,12 @@ class Embedding:
         """
         model = _model(self.checked().folder)
         position = {text: k for k, text in enumerate(dict.fromkeys(texts))}
-        rows = np.asarray(
-            model.encode(
-                list(position), batch_size=_BATCH, show_progress_bar=len(position) > _PROGRESS, convert_to_numpy=True
-            ),
-            dtype=np.float64,
-        )
+        options = {"batch_size": _BATCH, "show_progress_bar": len(position) > _PROGRESS, "convert_to_numpy": True}
+        try:
+            rows = np.asarray(model.encode(list(position), **options), dtype=np.float64)
+        except Exception as error:  # of any library that computes the vectors
+            reason = excerpt(" ".join(str(error).split()), 200)
+            raise DatasetError(f"the model in {self.folder} cannot embed the texts: {reason}") from None
         if rows.ndim != 2 or len(rows) != len(position) or not np.isfinite(rows).all():
             raise DatasetError(f"the model in {self.folder} does not give one vector of finite numbers per text")
         return rows[[position[text] for text in texts]]
