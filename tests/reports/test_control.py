@@ -69,6 +69,6 @@ def test_a_study_whose_variants_differ_in_their_scores_has_no_such_section(folde
 
 def test_the_finding_is_what_gains_most_and_what_nothing_improves(folder):
     assert finding(load_report(folder)) == (
-        "Tuned pays most: +0.040 Macro F1 over Half, the mean of 2 comparisons.",
+        "Tuned gains most: +0.040 Macro F1 over Half, the mean of 2 comparisons.",
         "No way to decide improves Hamming loss on average.",
     )

@@ -66,8 +66,9 @@ def test_a_study_with_a_stack_and_ways_to_decide_answers_three_questions_instead
     f1 = scores.assign(metric="macro_f1", value=1 - scores["value"])
     pd.concat([scores, f1]).to_csv(folder / "scores.csv.gz", index=False)
     families, stacking, thresholds = head(load_report(folder))["answers"]
-    assert "differ in Hamming loss by at most 0.050, two methods of one family (problem transformation) by 0.15" in (
-        families.sentence
+    assert (
+        "differ in Hamming loss by at most 0.050, two methods of one family (problem transformation) by up to 0.15"
+        in (families.sentence)
     )
     assert stacking.sentence == "mlwse_l21 beats the best of its members (br, cc, lp) on 1 of 2 data sets."
     assert "decide_half (−0.050) gains most in Macro F1" in thresholds.sentence

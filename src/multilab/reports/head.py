@@ -144,7 +144,7 @@ def _families(report: ReportData, loss: pd.DataFrame, deciders: list[str]) -> An
     return Answer(
         "What differs between families?",
         f"The best methods of any two families differ in {title} by at most {number(rows[-1].mark - rows[0].mark, 2)}, "
-        f"two methods of one family ({widest}) by {number(spread[widest], 2)}.",
+        f"two methods of one family ({widest}) by up to {number(spread[widest], 2)}.",
         dots_figure(
             {f"{title}, mean": rows},
             ("a method", "the best of its family"),
