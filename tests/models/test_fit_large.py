@@ -154,7 +154,13 @@ def test_a_model_that_cannot_be_saved_is_refused_before_the_long_pass(folder, mo
         large_table_model(table, foreign, SETTINGS)
     with pytest.raises(MethodError, match="C=-1: it must be positive"):
         large_table_model(table, load_method("relm").with_params({"C": -1}), SETTINGS)
-    assert len(passes) == 2  # those that read the sample
+    base = {"_target_": "sklearn.linear_model.SGDClassifier", "class_weight": "balanced"}
+    weighted = load_method("br_sgd").with_params({"estimator": base})
+    with pytest.raises(
+        DeploymentError, match="br_sgd cannot learn from batches of rows: class_weight 'balanced' is not"
+    ):
+        large_table_model(table, weighted, SETTINGS)
+    assert len(passes) == 3  # those that read the sample
 
 
 def test_a_file_is_large_by_its_cells(folder, monkeypatch):
@@ -212,7 +218,11 @@ def test_wrong_uses_end_with_one_line(folder, capsys, name):
 
 def test_files_of_a_folder_must_have_the_same_columns(folder):
     rows().drop(columns="x").to_parquet("big/part-9.parquet", index=False)
-    with pytest.raises(DatasetError, match=r"part-9.parquet: its columns or their types differ from those of part-0"):
+    text = r"part-9.parquet: column 2 is town \(.*string\), in part-0.parquet it is x \(float\): all files must"
+    with pytest.raises(DatasetError, match=text):
+        ParquetTable("big")
+    rows().assign(more=1).to_parquet("big/part-9.parquet", index=False)
+    with pytest.raises(DatasetError, match=r"column 10 is more \(int64\), in part-0.parquet it is missing"):
         ParquetTable("big")
     (folder / "big" / "part-9.parquet").write_bytes(b"PAR1 no such thing")
     with pytest.raises(DatasetError, match=r"part-9.parquet: not a readable Parquet file"):

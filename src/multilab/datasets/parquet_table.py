@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 from pyarrow import ArrowException, compute, parquet, types
 
 from multilab.core.files import PathLike
+from multilab.core.text import excerpt
 from multilab.datasets.columns import LabelOptions, positions_left
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
@@ -89,7 +91,7 @@ class ParquetTable:
             with _readable(file), parquet.ParquetFile(file) as opened:
                 here = opened.schema_arrow
                 if schema is not None and not here.equals(schema):
-                    raise DatasetError(f"its columns or their types differ from those of {self.files[0].name}", file)
+                    raise DatasetError(_difference(here, schema, self.files[0].name), file)
                 schema = here
                 self.n_rows += opened.metadata.num_rows
         assert schema is not None
@@ -199,6 +201,17 @@ def _readable(file: Path) -> Iterator[None]:
         yield
     except (ArrowException, OSError) as error:
         raise DatasetError(f"not a readable Parquet file ({error})", file) from None
+
+
+def _difference(here: pa.Schema, first: pa.Schema, name: str) -> str:
+    """Describe the first column that differs from that of the first file."""
+    columns = (
+        [f"{one.name} ({one.type}{'' if one.nullable else ', not null'})" for one in half] for half in (here, first)
+    )
+    pairs = enumerate(zip_longest(*columns, fillvalue="missing"), 1)
+    number, (mine, expected) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
+    where = f"column {number} is {excerpt(mine)}, in {name} it is {excerpt(expected)}"
+    return f"{where}: all files must have the same columns and types"
 
 
 def _version(file: Path) -> tuple[int, int]:

@@ -14,7 +14,9 @@ import pandas as pd
 import pyarrow as pa
 from sklearn.base import clone
 
+from multilab.core import MultilabError
 from multilab.core.shell import command
+from multilab.core.text import excerpt
 from multilab.datasets.columns import LabelOptions, TableColumn
 from multilab.datasets.dataset import table_frame
 from multilab.datasets.kinds import Kind
@@ -160,7 +162,12 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     X = X if chosen is None else X[:, chosen]
     scaler = table_scaler(method.preprocessing, X, encoder, chosen)
     estimator = seed_estimator(streamed_estimator(method), seed, digest, "all rows", method.seed_name)
-    _try(estimator, X[:_TRIED] if scaler is None else scaler.transform(X[:_TRIED]), table.labels_of(drawn.sample_rows))
+    _try(
+        method.name,
+        estimator,
+        X[:_TRIED] if scaler is None else scaler.transform(X[:_TRIED]),
+        table.labels_of(drawn.sample_rows),
+    )
     width = X.shape[1]
     del X
     fitted = FittedMethod(estimator, len(table.label_names), scaler, (), chosen)
@@ -220,9 +227,14 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     return SavedModel(fitted, encoder, replace(model.metadata, labels=labels))
 
 
-def _try(estimator: Any, X: Any, Y: np.ndarray) -> None:
+def _try(method: str, estimator: Any, X: Any, Y: np.ndarray) -> None:
     """Refuse wrong arguments, and a model that cannot be saved, before hours are spent on it."""
-    model_bytes(fit_batches(clone(estimator), [(X, Y[: X.shape[0]])]))
+    try:
+        model_bytes(fit_batches(clone(estimator), [(X, Y[: X.shape[0]])]))
+    except (TypeError, ValueError) as error:  # scikit-learn's, such as class_weight="balanced"
+        if isinstance(error, MultilabError):
+            raise
+        raise DeploymentError(f"{method} cannot learn from batches of rows: {excerpt(str(error))}") from None
 
 
 def _frame(table: ParquetTable, rows: pa.Table, kinds: Mapping[str, Kind], start: int = 0) -> pd.DataFrame:
