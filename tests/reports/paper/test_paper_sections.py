@@ -205,11 +205,22 @@ def test_first_screen_counts_and_links(study, text):
     judged = cells["verdict"].isin(["match", "within", "better", "worse", "differs"]).sum()
     assert f"{study.agreement.agree} of {judged} published results agree" in head
     assert f"Half of the printed results come out within {100 * study.agreement.median_gap:.1f}&nbsp;%." in head
+    assert f"{100 * study.agreement.near[0]:.0f}&nbsp;% of all are within 1&nbsp;% of the printed number." in head
+    assert "Of the 2 claims that are decided, 1 holds in full or in part." in head
     assert '<a href="#claim-C1">C1</a>' in head
     ids = set(re.findall(r' id="([^"]+)"', text))
     assert set(re.findall(r'href="#([^"]+)"', text)) <= ids
     share = 100 * (cells["verdict"] == "not run").mean()
     assert f'not run <span class="hint">{share:.1f} %</span>' in head
+
+
+def test_first_screen_does_not_suggest_that_a_claim_holds_in_full(study, tmp_path):
+    shutil.copytree(study.folder, tmp_path / "paper")
+    claims = json.loads((study.folder / "claims.json").read_text())
+    claims[2]["outcome"] = "holds in part"
+    (tmp_path / "paper" / "claims.json").write_text(json.dumps(claims))
+    text = build_report(tmp_path / "paper", PAPER).read_text(encoding="utf-8")
+    assert "Of the 2 claims that are decided, 1 holds in part and none in full." in text
 
 
 def test_claims_show_both_sides(text):
