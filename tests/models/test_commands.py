@@ -167,6 +167,7 @@ WRONG = [
     (["predict", "{model}", "wide.csv"], "columns that the training data did not have: 'height'"),
     (["predict", "{model}", "wrong.csv"], "column 'income', row 1: 'much' is not a finite number"),
     (["predict", "{model}", "rows.docx"], "unknown extension '.docx'"),
+    (["predict", "{model}", "./"], "./: it is a folder, not a data file"),
     (["explain", "{model}", "{csv}", "--label", "tag_z"], "no label is called 'tag_z'"),
     (["explain", "{model}", "new.csv", "--label", "tag_a"], "the rows have no column 'tag_a'"),
     (["explain", "{model}", "{csv}", "--metric", "f1"], "no metric is called 'f1'"),
