@@ -220,10 +220,56 @@ def test_groups_stay_on_one_side_of_every_fold():
     assert by_row.leaderboard_.loc["br_linear_svm", "score"] > 0.9
 
 
-def test_micro_f1_of_the_stack_has_one_cut_for_all_labels_and_that_of_a_method_one_each(tmp_path):
+def noisy(n):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 4))
-    Y = (X[:, :3] + rng.normal(size=(120, 3)) > [0, 0.8, 1.5]).astype(np.uint8)
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, :3] + rng.normal(size=(n, 3)) > [0, 0.8, 1.5]).astype(np.uint8)
+
+
+def test_a_row_of_weight_3_counts_like_three_rows_in_fits_decisions_calibration_and_metrics(tmp_path):
+    (X, Y), weights = noisy(120), np.arange(120) % 3 + 1
+    again, method = (
+        np.repeat(np.arange(120), weights),
+        load_method("br_linear_svm").with_params({"preprocessing": "none"}),
+    )
+    folds = [(np.flatnonzero(np.arange(120) % 5 != k), np.flatnonzero(np.arange(120) % 5 == k)) for k in range(5)]
+    judged, models = [], []
+    for name, chosen, given in (("weighted", np.arange(120), weights.astype(float)), ("repeated", again, None)):
+        (tmp_path / name).mkdir()
+        metrics = ("micro_f1", "macro_f1", "ranking_loss", "log_loss")  # the guard for macro F1 counts rows
+        rows = TrainingSet(X[chosen], Y[chosen], ["a", "b", "c"], None, metrics, 0, tmp_path / name, given)
+        rows.folds = [tuple(np.flatnonzero(np.isin(chosen, part)) for part in fold) for fold in folds]
+        for unit in (*(Fit(method, fold) for fold in (None, *range(5))), Judgement(method.name)):
+            assert work(unit, rows) is None
+        judged.append(rows.read(Judgement(method.name).key))
+        models.append(rows.fitted(method.name, judged[-1], True).predict_with_scores(X))
+    for part in ("values", "tuned_values", "decided", "tuned_decided"):
+        weighted, repeated = (pd.DataFrame(getattr(one, part)).select_dtypes("number") for one in judged)
+        np.testing.assert_allclose(weighted, repeated, rtol=1e-5)
+    np.testing.assert_allclose(*(one.decisions.thresholds_ for one in judged), rtol=1e-5)
+    np.testing.assert_allclose(models[0][0], models[1][0], rtol=1e-5)
+    np.testing.assert_array_equal(models[0][1], models[1][1])
+
+
+def test_the_second_level_that_scores_a_group_has_not_seen_its_labels(tmp_path):
+    X, Y = noisy(120)
+    rows = TrainingSet(X, Y, ["a", "b", "c"], None, ("macro_f1",), 0, tmp_path, groups=np.arange(120) // 4)
+    assert work(Preparation(1.0), rows) is None
+    prepared(rows)
+    names = ("br_linear_svm", "br_logistic")
+    for unit in (Fit(load_method(name), fold) for name in names for fold in range(5)):
+        assert work(unit, rows) is None
+    scores, (_, test) = [], rows.folds[0]
+    for _ in range(2):
+        assert work(Stack(names), rows) is None
+        scores.append(rows.out_of_fold(STACK)[0])
+        rows.Y[test] = 1 - rows.Y[test]
+    np.testing.assert_array_equal(scores[0][test], scores[1][test])
+    assert not np.array_equal(*scores)
+
+
+def test_micro_f1_of_the_stack_has_one_cut_for_all_labels_and_that_of_a_method_one_each(tmp_path):
+    X, Y = noisy(120)
     rows = TrainingSet(X, Y, ["a", "b", "c"], None, ("micro_f1",), 0, tmp_path)
     assert work(Preparation(1.0), rows) is None
     prepared(rows)
