@@ -49,6 +49,8 @@ IDENTIFIERS = {
     "dates": pd.to_datetime(["2024-01-01", None, "2024-01-03", "2024-01-04"]),
     "bytes": [b"\xff\x00", b"", None, b"a"],
     "vectors": [np.full(2000, 0.5), None, np.arange(2000.0), np.zeros(0)],
+    "lists of bytes": [[b"\xff"], None, [b"a"], []],
+    "structures": [{"a": 1}, {"a": 2}, None, {"a": None}],
     "nothing": [None] * 4,
     "numbers beyond float64": pd.array([2**60 + 1, 2**60 + 3, None, 1], dtype="Int64"),
 }
@@ -66,6 +68,11 @@ def test_dropped_columns_are_copied_with_their_values_and_types(folder, model_pa
         assert json.loads(cells[2]) == list(range(2000))
     elif name.startswith(("text", "numbers")):
         assert list(cells) == ["" if cell is pd.NA else str(cell) for cell in IDENTIFIERS[name]]
+    Path("big/0.parquet").rename("one.parquet")
+    assert main(["predict", str(model_path), "one.parquet", "-o", "one.csv"]) == 0  # in memory
+    whole = pd.read_csv("one.csv", dtype=str, keep_default_na=False)["id"]
+    if name in ("dates", "bytes", "vectors", "nothing", "numbers beyond float64"):
+        assert list(whole) == list(cells)
 
 
 @pytest.mark.parametrize("extension", ["parquet", "csv"])

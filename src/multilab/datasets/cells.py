@@ -310,7 +310,8 @@ def cell_texts(cells: pd.Series) -> list[str | None]:
 def cell_text(cell: Any) -> str | None:
     """Return the text of one cell, see :func:`cell_texts`."""
     if isinstance(cell, list | tuple | set | frozenset | np.ndarray):
-        return json.dumps([one.item() if isinstance(one, np.generic) else one for one in cell], ensure_ascii=False)
+        items = [one.item() if isinstance(one, np.generic) else one for one in cell]
+        return json.dumps(items, ensure_ascii=False, default=str)
     if is_absent(cell):
         return None
     if isinstance(cell, float) and cell.is_integer():

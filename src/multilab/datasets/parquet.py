@@ -81,7 +81,8 @@ def read_parquet(
         labels = choose_labels(options, columns, path)
         is_label = set(labels.tolist())
         for j, position in enumerate(kept):
-            require_numbers(schema.field(position), path, text != "error", j in is_label)
+            if j in is_label or columns[j].name not in text_columns:  # those are text, whatever they hold
+                require_numbers(schema.field(position), path, text != "error", j in is_label)
         table = file.read(columns=[column.name for column in columns])
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, DatasetError):
