@@ -177,7 +177,7 @@ def _run(argv: list[str]) -> int:
     except click.UsageError as error:
         return _refuse(_usage(argv, error))
     except (KeyboardInterrupt, click.Abort):
-        print("stopped; finished results are stored, and the next run continues", file=sys.stderr)
+        print("stopped; results that were stored are kept, and the next run uses them", file=sys.stderr)
         return 130
     except BrokenPipeError:
         raise
