@@ -44,6 +44,7 @@ def test_the_wide_form(tmp_path):
     [
         "measure;A;B\nHamming loss;0.194±0.010 (1);0.21\nOne-error;0.3;0.2\n",
         "algorithm,Hamming loss,One-error\nA,0.194±0.010 (1),0.3\nB,0.21,0.2\n",
+        "measure;A;B\nHamming loss;0,194±0,010 (1);0,21\nOne-error;0,3;0,2\n",
     ],
 )
 def test_metrics_and_methods_of_one_dataset(tmp_path, text):
@@ -57,6 +58,11 @@ def test_metrics_and_methods_of_one_dataset(tmp_path, text):
         ("yeast", "B", "One-error"): ("0.2", "min"),
     }
     assert {cell.dataset for cell in read_audit_cells(path)} == {path.stem}
+
+
+def test_an_unknown_metric_among_known_ones_is_named(tmp_path):
+    with pytest.raises(AuditError, match=r"all metrics must be known: 'CPU hours' is not$"):
+        read_audit_cells(written(tmp_path, "algorithm,Hamming loss,CPU hours\nA,0.194,3\nB,0.21,4\n"))
 
 
 @pytest.mark.parametrize(

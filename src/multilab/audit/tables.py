@@ -240,6 +240,7 @@ def _percent_groups(cells: Iterable[AuditCell]) -> set[tuple[str, str]]:
 _NEEDED = ("dataset", "method", "metric", "mean")
 _PARTS = ("mean", "std", "rank")
 _MISSING = {"", "-", "--", "---", "/", "na", "n/a", "nan", "dnf", "dns", "none", "\N{EN DASH}", "\N{EM DASH}"}
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 _CELL = re.compile(r"([^±(+]+?)\s*(?:(?:±|\+/-|\+-|\\pm)\s*([\d.eE+-]+))?\s*(?:\(\s*([\d.]+)\s*\))?")
 
 
@@ -268,12 +269,14 @@ def read_audit_cells(path: Path, metric: str = "", table: str = "", dataset: str
         with _opened(path) as file:
             first = file.readline()
             file.seek(0)
-            reader = csv.reader(file, delimiter=max(",;\t", key=first.count))
-            rows = [(number, row) for number, row in enumerate(reader, 1) if any(map(str.strip, row))]
+            mark = max(",;\t", key=first.count)
+            rows = [(n, row) for n, row in enumerate(csv.reader(file, delimiter=mark), 1) if any(map(str.strip, row))]
     except (UnicodeDecodeError, csv.Error) as error:
         raise AuditError(f"{path}: not a CSV file in UTF-8: {error}") from None
     if len(rows) < 2:
         raise AuditError(f"{path}: expected a line of names and at least one line of numbers")
+    if mark == ";":
+        rows = [(n, [row[0], *(_DECIMAL_COMMA.sub(".", text) for text in row[1:])]) for n, row in rows]
     header = [name.strip() for name in rows[0][1]]
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice:
@@ -337,9 +340,12 @@ def _wide(path: Path, header: list[str], rows: _Rows, metric: str, table: str, d
         raise AuditError(f"{path}: line 1: every column after the first needs a name")
     metric_rows = not metric and all(quantity_of(row[0]) for _, row in rows)
     if not metric and not metric_rows and not all(map(quantity_of, columns)):
+        parts = [part for part in ([row[0].strip() for _, row in rows], columns) if any(map(quantity_of, part))]
+        unknown = min(([one for one in part if not quantity_of(one)] for part in parts), key=len, default=[])
         raise AuditError(
             f"{path}: not the long form (columns {', '.join(_NEEDED)}); of a table of datasets and methods, `--metric` "
             "names the metric, and in one of metrics and methods all metrics must be known"
+            + (f": {', '.join(map(repr, unknown))} is not" if unknown else "")
         )
     cells = []
     for line, row in rows:
