@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import time
 from dataclasses import replace
+from itertools import compress
 
+import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -225,6 +230,50 @@ def test_a_wrong_or_missing_certificate_is_refused(which, engine, tmp_path):
     with using(wrong), pytest.raises(ExperimentError, match=message) as raised:
         run_cells(cells_of("near_0"), Store(tmp_path / "cells"))
     assert "\n" not in str(raised.value)
+
+
+def test_a_client_that_closes_while_cells_are_sent_is_one_line(engine, tmp_path, monkeypatch):
+    """As it does when the scheduler was killed and has not answered for a while."""
+    import distributed
+
+    submit = distributed.Client.submit
+
+    def late(client, *arguments, **named):
+        client.close()
+        return submit(client, *arguments, **named)
+
+    monkeypatch.setattr(distributed.Client, "submit", late)
+    with using(engine), pytest.raises(ExperimentError, match=r"no answer of a scheduler .*the same command continues"):
+        run_cells(cells_of("near_0"), Store(tmp_path))
+
+
+@pytest.mark.slow
+def test_commands_end_to_end(tmp_path):
+    """A table of one's own is compared, a study computed, its cells added to the committed ones and checked."""
+    write_study(tmp_path, seconds=0.0, folds=3, stacks=1, neighbours=1, bad=False)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    tags = ["|".join(compress(("war", "love", "science"), row)) for row in X + 0.4 * rng.normal(size=X.shape) > 0.4]
+    pd.DataFrame(X, columns=["a", "b", "c"]).assign(tags=tags).to_csv(tmp_path / "films.csv", index=False)
+    with Cluster(tmp_path, certificates(tmp_path / "tls")) as cluster:
+        cluster.start_scheduler()
+        cluster.start_worker(threads=2)
+        cluster.run("datasets", "add", "films.csv", "--tags", "tags")
+        compared = cluster.run("compare", "--dataset", "films", "--budget", "90s")
+        assert re.search(r"mlknn +done +macro_f1 0\.", compared), compared
+        assert "next: multilab fit --dataset films" in compared
+        assert "dashboard of tls://127.0.0.1" in compared
+        cluster.run("study", "run", "--study", "engine")
+        shutil.rmtree(tmp_path / "cells")
+        (tmp_path / "conf" / "method" / "near_1.yaml").write_text(
+            (tmp_path / "conf" / "method" / "near_0.yaml").read_text().replace("k: 1", "k: 2")
+        )
+        study = tmp_path / "conf" / "study" / "engine.yaml"
+        study.write_text(study.read_text().replace("near_0]", "near_0, near_1]"))
+        assert "3 of 15 cells are not in reports/engine" in cluster.run("store", "add", "--study", "engine")
+        cluster.run("gate", "--study", "engine", "--accept", "tests/references")
+        checked = cluster.run("gate", "--study", "engine")
+        assert "gate passed: 15 cells of engine recomputed" in checked
 
 
 @pytest.mark.slow

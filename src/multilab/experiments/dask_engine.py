@@ -100,6 +100,8 @@ def run_cells_within(
     wanted = {cell.key: cell for cell in cells}
     if wanted and seconds > 0:
         with _connected(engine) as client, _Run(client, engine, store, None) as run:
+            _warm_up(client, engine, cells[0])
+            began = time.monotonic()
             run.tick = tick or run.tick
             for item, reason in run.settled(_ordered(wanted.values(), store, None), began + seconds):
                 if item.key in wanted and reason is None:
@@ -116,7 +118,7 @@ def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], eng
     An exception is yielded, not raised: the others go on.
     """
     with _connected(engine) as client:
-        futures = [client.submit(_in_child, function, *words, pure=False) for words in arguments]
+        futures = [_submitted(client, engine, _in_child, function, *words) for words in arguments]
         try:
             for future in futures:
                 try:
@@ -205,6 +207,30 @@ def _announce(engine: Engine, client: Client) -> None:
     if engine.where not in _announced:
         _announced.add(engine.where)
         print(f"dashboard of {engine.where}: {client.dashboard_link}", file=sys.stderr, flush=True)
+
+
+def _submitted(client: Client, engine: Engine, function: Callable[..., Any], *arguments: Any, **named: Any) -> Future:
+    """Return the future of a new task; a client closes when its scheduler has not answered for ``patience`` seconds."""
+    try:
+        return client.submit(function, *arguments, pure=False, **named)
+    except Exception as error:
+        if client.status in ("closing", "closed"):
+            raise _unreachable(engine, error) from None
+        raise
+
+
+def _warm_up(client: Client, engine: Engine, cell: Cell) -> None:
+    """Let the workers start their children, which nobody's time shall have.
+
+    With it, a cell of a tenth of a second would not end within ten times its estimate, and would be stopped with the
+    children that the next cells would have used.
+    """
+    from distributed import wait
+
+    with contextlib.suppress(Exception):  # of a worker that goes in between; the cells meet what is wrong with others
+        futures = [client.submit(_warm, cell, workers=[one], pure=False) for one in client.nthreads()]
+        wait(futures, timeout=engine.patience)
+        client.cancel(futures, force=True)
 
 
 def _unreachable(engine: Engine, error: BaseException) -> ExperimentError:
@@ -311,7 +337,7 @@ class _Run:
         needs = [need for read in reads if (need := self._need(read)) is not None]
         task = Task(item, item.key, self._limits, self._shared, self._token, self._work)
         name = f"{item.method.name if isinstance(item, Cell) else item.analysis}-{item.key}-{self._token}{self._round}"
-        future = self._client.submit(compute, task, *needs, key=name, pure=False)
+        future = _submitted(self._client, self._engine, compute, task, *needs, key=name)
         self._futures[item.key] = future, needs
         future.add_done_callback(lambda future, key=item.key: self._done.put((key, future)))
 
@@ -326,7 +352,7 @@ class _Run:
         name = f"stored-{item.key}-{self._token}{self._round}"
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return self._client.submit(_same, answer, key=name, pure=False)
+            return _submitted(self._client, self._engine, _same, answer, key=name)
 
     def _wait(self, seconds: float) -> list[tuple[str, Any]]:
         """Return the keys of the tasks that ended, each with its answer, its error, or ``None`` if it was cancelled."""
@@ -560,6 +586,18 @@ def _in_child(function: Callable[..., Any], *arguments: Any) -> Any:
             elif child.is_alive:
                 with _lock:
                     _children.append(child)
+
+
+def _warm(cell: Cell) -> None:
+    """Start the children that this worker lacks, and let them import and load what a cell needs."""
+    from distributed import get_worker
+
+    with _lock:
+        fresh = [Child() for _ in range(get_worker().state.nthreads - len(_children))]
+    for child in fresh:
+        child.call(_check_same, cell, cell.key, wanted=_wanted())
+    with _lock:
+        _children.extend(fresh)
 
 
 def _wanted() -> Callable[[], bool]:
