@@ -40,7 +40,7 @@ nitpicky = False
 language = "en"
 smartquotes = False
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "tasklist"]
 myst_heading_anchors = 4
 
 numpydoc_show_class_members = False
@@ -66,7 +66,9 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navigation_depth": 2,
 }
-html_sidebars = {"glossary": []}
+html_sidebars = {  # pages that have no others beside them
+    page: [] for page in ("glossary", "why", "getting-started", "scaling", "dependencies", "contributing")
+}
 html_math_renderer = "mathml"
 
 sphinx_gallery_conf = {
