@@ -756,6 +756,8 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     assert "could be compared" not in output  # no cell of the two methods has data
     assert f"  C4.1    {'open':24}{'holds':24}iMLDF has the best average rank" in output
     assert " " * 58 + "not run, or not measured by hamming_loss: rf_pct" in output
+    assert "because (unknown): Not known. " in output
+    assert "{{" not in output
 
 
 def test_the_ledger_of_a_study_that_was_not_run_says_what_to_do(tmp_path, monkeypatch, capsys):

@@ -401,6 +401,7 @@ def _verdict_lines(study: Study) -> list[str]:
 def _claim_lines(study: Study) -> list[str]:
     """Return each claim with its outcome on our results and on the published cells."""
     from multilab.claims.paper import find
+    from multilab.claims.results import Results
 
     path = report_dir(study.name) / "claims.json"
     entries = {entry["id"]: entry for entry in read_json(path)} if path.is_file() else {}
@@ -410,7 +411,9 @@ def _claim_lines(study: Study) -> list[str]:
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     lines = [f"{len(claims)} claims" + (f", of the paper: {outcomes}" if outcomes else "")] if claims else []
     lines += [f"  {'':<8}{'our results':<24}published cells"] if entries else []
-    return lines + [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}))]
+    printed = [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}))]
+    results = Results(path.parent)
+    return lines + [results.fill(line, study.name, strict=False) for line in printed]
 
 
 def _lines_of(claim: Claim, entry: dict[str, Any]) -> list[str]:
