@@ -20,6 +20,9 @@ from multilab.claims.paper import find
 from multilab.claims.published import Aliases, ColumnRule, Derived, mask, printed_number
 from multilab.claims.statements import read_counterfactuals, read_errata, touched
 from multilab.claims.verdicts import COLUMNS, MISSING, VERDICTS, judge, summarised
+from multilab.experiments.ledger import with_test_sets
+from multilab.experiments.plan import study_cells
+from multilab.experiments.study import load_study
 from multilab.metrics import find_metric
 from multilab.metrics.conventions import PRESETS
 
@@ -515,6 +518,26 @@ def test_summaries_are_means_and_sample_deviations():
     assert np.isnan(table.loc["n", "std"])
 
 
+def test_runs_on_the_same_test_rows_are_one_run_of_the_uncertainty():
+    scores = pd.DataFrame(
+        {"dataset": "d", "split": range(4), "method": "m", "metric": "x", "value": [1.0, 3.0, 5.0, 7.0]}
+    )
+    folds_twice = summarised(scores.assign(test_set=[0, 1, 0, 1])).iloc[0]
+    assert folds_twice[["mean", "std", "runs"]].tolist() == [4.0, pytest.approx(np.sqrt(2)), 2]  # means 3 and 5
+    for test_sets in ([0, 1, 2, 3], [0, 0, 0, 0]):
+        kept = summarised(scores.assign(test_set=test_sets)).iloc[0]
+        assert kept[["std", "runs"]].tolist() == [pytest.approx(scores["value"].std()), 4]
+
+
+def test_mlwse_as_printed_has_five_test_sets_not_ten():
+    study = load_study("mlwse")
+    splits = pd.DataFrame({"dataset": "flags", "method": "mlwse_l1_literal-as_printed", "split": range(10)})
+    cells = {cell.split_ref.split: cell.split_ref.digest for cell in study_cells(study, "mlwse_l1_literal-as_printed")}
+    table = with_test_sets(study, splits)
+    assert table["test_set"].tolist() == [0, 1, 2, 3, 4] * 2
+    assert [cells[i] for i in range(5)] == [cells[i] for i in range(5, 10)]
+
+
 # ---- claims
 
 
@@ -770,6 +793,17 @@ def test_the_ledger_of_a_study_that_was_not_run_says_what_to_do(tmp_path, monkey
     assert output.count("not checked yet") == len(find("mlwse").claims)
     assert main(["study", "claims", "--study", "quick"]) == 2
     assert "study quick has no paper" in capsys.readouterr().err
+
+
+def test_the_ledger_fills_in_the_numbers_of_its_texts(capsys):
+    from multilab.cli import main
+
+    assert main(["study", "claims"]) == 0
+    output = capsys.readouterr().out
+    assert output.count("claims, of the paper") == len(FIVE)
+    assert "because (" in output
+    assert "{{" not in output
+    assert "(?)" not in output
 
 
 @pytest.mark.data

@@ -52,17 +52,24 @@ def summarised(scores: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Columns dataset, split, method, metric, value; where there is ``key``, rows of equal key are one result.
+        Columns dataset, split, method, metric, value; where there is ``key``, rows of equal key are one result, and
+        where there is ``test_set``, the number of a set of test rows, results on the same rows are averaged first.
 
     Returns
     -------
     DataFrame
-        Columns dataset, method, metric, mean, std (NaN for a single split or result), runs (the number of results). A
-        value that is NaN on some split makes the mean NaN.
+        Columns dataset, method, metric, mean, std (NaN for a single split or result), runs. ``runs`` is the number of
+        test sets, or of results if all have the same test rows. A value that is NaN on some split makes the mean NaN.
     """
-    groups = scores.groupby(["dataset", "method", "metric"], sort=False)
+    cell = ["dataset", "method", "metric"]
+    groups = scores.groupby(cell, sort=False)
     summary = groups["value"].agg(mean=exact_mean, std=lambda v: v.std(ddof=1, skipna=False))
     summary["runs"] = groups["key"].nunique() if "key" in scores else groups.size()
+    if "test_set" in scores:
+        by_set = scores.groupby([*cell, "test_set"], sort=False)["value"].agg(exact_mean).groupby(cell, sort=False)
+        several = by_set.size().reindex(summary.index).gt(1) & by_set.size().reindex(summary.index).lt(groups.size())
+        summary.loc[several, "std"] = by_set.agg(lambda v: v.std(ddof=1, skipna=False))
+        summary.loc[several, "runs"] = by_set.size()
     summary["std"] = summary["std"].where(summary["runs"] != 1)
     return summary.reset_index()
 

@@ -393,7 +393,7 @@ def _verdict_lines(study: Study) -> list[str]:
         near = ", ".join(
             f"{share:.0%} within {limit} %" for share, limit in zip(agreement.near, (1, 2, 5), strict=True)
         )
-        lines.append(f"  median relative gap {agreement.median_gap:.1%}; {near}")
+        lines.append(f"  of those compared: median relative gap {agreement.median_gap:.1%}; {near}")
     missing = int(cells["reason"].str.startswith(MISSING).sum())
     return lines + ([f"  of those not run, {missing} have no excuse yet: no result of our own"] if missing else [])
 

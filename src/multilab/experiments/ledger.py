@@ -29,7 +29,15 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, tables_of
 
-__all__ = ["claims_text", "counterfactuals_text", "judged", "learned_file", "study_evidence", "unavailable"]
+__all__ = [
+    "claims_text",
+    "counterfactuals_text",
+    "judged",
+    "learned_file",
+    "study_evidence",
+    "unavailable",
+    "with_test_sets",
+]
 
 
 _CELL = ["dataset", "method", "metric"]
@@ -43,11 +51,20 @@ def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFra
     ``sampling.csv``, the scores of the study of random splits named in ``names.yaml``, and the properties of the data
     sets that the paper prints.
     """
-    ours = [summarised(read_scores(folder, extra=True)), summarised(_measured(folder))]
+    ours = [summarised(with_test_sets(study, read_scores(folder, extra=True))), summarised(_measured(folder))]
     cells = published.cells
     ours += _data(sorted(set(cells["dataset"]) & set(study.datasets)), cells)
     measured = pd.concat(ours).merge(_sampling(folder, published), on=_CELL, how="left")
     return judge_tables(published, measured, study.conventions, unavailable(cells["dataset"].unique()))
+
+
+def with_test_sets(study: Study, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores with ``test_set``, which repetitions of a split share."""
+    n_repeats = (
+        scores["method"].map({column: study.repetitions_of(column)[0] for column in study.all_methods}).fillna(1)
+    )
+    splits = scores.groupby(["dataset", "method"])["split"].transform("nunique")
+    return scores.assign(test_set=scores["split"] % (splits // n_repeats).astype(int))
 
 
 def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
