@@ -249,20 +249,25 @@ def test_a_client_that_closes_while_cells_are_sent_is_one_line(engine, tmp_path,
 
 @pytest.mark.slow
 def test_commands_end_to_end(tmp_path):
-    """A table of one's own is compared, a study computed, its cells added to the committed ones and checked."""
+    """A table that only the launching folder has is compared; a study is computed, completed and checked."""
     write_study(tmp_path, seconds=0.0, folds=3, stacks=1, neighbours=1, bad=False)
+    here = tmp_path / "here"
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 3))
     tags = ["|".join(compress(("war", "love", "science"), row)) for row in X + 0.4 * rng.normal(size=X.shape) > 0.4]
     pd.DataFrame(X, columns=["a", "b", "c"]).assign(tags=tags).to_csv(tmp_path / "films.csv", index=False)
+    shutil.copytree(tmp_path / "conf", here / "conf")
     with Cluster(tmp_path, certificates(tmp_path / "tls")) as cluster:
         cluster.start_scheduler()
         cluster.start_worker(threads=2)
-        cluster.run("datasets", "add", "films.csv", "--tags", "tags")
+        cluster.folder = here  # the worker was started above
+        cluster.run("datasets", "add", "../films.csv", "--tags", "tags")
         compared = cluster.run("compare", "--dataset", "films", "--budget", "90s")
         assert re.search(r"mlknn +done +macro_f1 0\.", compared), compared
         assert "next: multilab fit --dataset films" in compared
         assert "dashboard of tls://127.0.0.1" in compared
+        assert (tmp_path / "data" / "own" / "films.csv").is_file(), "it was sent"
+        cluster.folder = tmp_path
         cluster.run("study", "run", "--study", "engine")
         shutil.rmtree(tmp_path / "cells")
         (tmp_path / "conf" / "method" / "near_1.yaml").write_text(

@@ -54,6 +54,8 @@ _TRIES = 2
 """A cell whose process is killed is tried once more: its neighbours may have taken the memory."""
 _VISIBLE = 90.0
 """Seconds after which a file on a shared disk must be visible; network disks keep their listings for up to a minute."""
+_START = 120.0
+"""Seconds that children have to start and load data; on an idle machine they take three."""
 _LOST = 5
 """Connections that may be lost one after another without any cell being finished in between."""
 
@@ -100,6 +102,7 @@ def run_cells_within(
     wanted = {cell.key: cell for cell in cells}
     if wanted and seconds > 0:
         with _connected(engine) as client, _Run(client, engine, store, None) as run:
+            _send_data(client, engine, cells)
             _warm_up(client, engine, cells[0])
             began = time.monotonic()
             run.tick = tick or run.tick
@@ -118,6 +121,7 @@ def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], eng
     An exception is yielded, not raised: the others go on.
     """
     with _connected(engine) as client:
+        _send_data(client, engine, [words[0] for words in arguments])
         futures = [_submitted(client, engine, _in_child, function, *words) for words in arguments]
         try:
             for future in futures:
@@ -161,6 +165,7 @@ def _settled(
         return
     with _connected(engine) as client:
         for items in filter(None, groups):
+            _send_data(client, engine, items)
             with _Run(client, engine, store, limits, work) as run:
                 for item, reason in run.settled(items):
                     if item.key in wanted:
@@ -219,18 +224,35 @@ def _submitted(client: Client, engine: Engine, function: Callable[..., Any], *ar
         raise
 
 
+def _send_data(client: Client, engine: Engine, items: Iterable[Item]) -> None:
+    from multilab.experiments.dask_data import send
+
+    cells = [item if isinstance(item, Cell) else item.cell for item in items]
+    send(client, engine.where, dict.fromkeys(cell.split_ref.dataset for cell in cells if cell is not None))
+
+
 def _warm_up(client: Client, engine: Engine, cell: Cell) -> None:
     """Let the workers start their children, which nobody's time shall have.
 
     With it, a cell of a tenth of a second would not end within ten times its estimate, and would be stopped with the
     children that the next cells would have used.
     """
-    from distributed import wait
+    from concurrent.futures import CancelledError
 
-    with contextlib.suppress(Exception):  # of a worker that goes in between; the cells meet what is wrong with others
-        futures = [client.submit(_warm, cell, workers=[one], pure=False) for one in client.nthreads()]
-        wait(futures, timeout=engine.patience)
-        client.cancel(futures, force=True)
+    from distributed.client import ClosedClientError
+
+    try:
+        where = {"allow_other_workers": True, "pure": False}
+        futures = [client.submit(_warm, cell, workers=[one], **where) for one in client.nthreads()]
+        for future in futures:
+            future.exception(timeout=_START)  # the cells meet what is wrong
+    except (
+        OSError,
+        TimeoutError,
+        CancelledError,
+        ClosedClientError,
+    ):  # a worker or the scheduler goes in between: the cells wait for it
+        return
 
 
 def _unreachable(engine: Engine, error: BaseException) -> ExperimentError:
@@ -656,7 +678,10 @@ def _check_same(item: Item, key: str) -> None:
 
         meta = prepared_meta(ref.dataset) or {}
         if meta.get("digest") != ref.dataset_digest:
-            raise ExperimentError(f"{socket.gethostname()} has other data of {ref.dataset}")
+            raise ExperimentError(
+                f"{socket.gethostname()} has other data of {ref.dataset}; if this is a table of yours, delete its card "
+                "and its file in data/own where the worker was started, and start the worker again"
+            )
 
 
 def _protocol(ref: Any) -> dict[str, Any]:
