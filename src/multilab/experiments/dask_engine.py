@@ -246,13 +246,8 @@ def _warm_up(client: Client, engine: Engine, cell: Cell) -> None:
         futures = [client.submit(_warm, cell, workers=[one], **where) for one in client.nthreads()]
         for future in futures:
             future.exception(timeout=_START)  # the cells meet what is wrong
-    except (
-        OSError,
-        TimeoutError,
-        CancelledError,
-        ClosedClientError,
-    ):  # a worker or the scheduler goes in between: the cells wait for it
-        return
+    except (OSError, TimeoutError, CancelledError, ClosedClientError):
+        return  # a worker or the scheduler goes in between; the cells wait for it
 
 
 def _unreachable(engine: Engine, error: BaseException) -> ExperimentError:
