@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -20,8 +21,13 @@ author = "The multilab founders"
 copyright = author
 version = release = multilab.__version__
 
+# The address of the repository is set once, as `Repository` of [project.urls] in pyproject.toml. Without one, the site
+# has no link to it and says how to hand on the source.
+REPOSITORY = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"].get("urls", {}).get("Repository")
+
 extensions = [
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
@@ -35,12 +41,26 @@ extensions = [
     "mathml",
 ]
 root_doc = "index"
+templates_path = ["_templates"]
 exclude_patterns = ["_build", "_extensions", "examples", "decisions/README.md"]
 nitpicky = False
 language = "en"
 smartquotes = False
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "tasklist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution", "tasklist"]
+myst_substitutions = {
+    "get_the_source": f"```console\n$ git clone {REPOSITORY} multilab\n$ cd multilab\n```"
+    if REPOSITORY
+    else """This site gives no address of the repository. Whoever has a checkout can hand it on as one file:
+
+```console
+$ git bundle create multilab.bundle HEAD main   # in a checkout
+$ git clone multilab.bundle multilab            # wherever the file is
+$ cd multilab
+```
+
+For `pip install` alone, an archive is enough: `git archive --prefix=multilab/ -o multilab.tar.gz HEAD`."""
+}
 myst_heading_anchors = 4
 
 numpydoc_show_class_members = False
@@ -51,6 +71,7 @@ default_role = "code"  # one pair of backticks in a docstring is code
 html_theme = "pydata_sphinx_theme"
 html_title = "multilab"
 html_static_path = ["_static"]
+html_logo = "_static/logo.svg"
 html_favicon = "favicon.ico"
 html_extra_path = ["favicon.ico"]  # at the root too: browsers ask for it there on pages that name none, the reports
 html_css_files = ["multilab.css"]
@@ -60,21 +81,24 @@ html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
+    "logo": {"text": f"multilab {version}", "alt_text": "multilab, first page"},
+    "icon_links": [{"name": "Repository", "url": REPOSITORY, "icon": "fa-solid fa-code-branch"}] if REPOSITORY else [],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["theme-switcher", "navbar-icon-links"],
     "header_links_before_dropdown": 6,
     "navigation_depth": 2,
 }
-html_sidebars = {  # pages that have no others beside them
-    page: [] for page in ("glossary", "why", "getting-started", "scaling", "dependencies", "contributing")
-}
+# Pages that are alone in their section need no list of its pages.
+html_sidebars = {page: [] for page in ("getting-started", "why", "scaling", "dependencies", "contributing", "glossary")}
 html_math_renderer = "mathml"
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
+    "backreferences_dir": "reference/generated/examples",
+    "doc_module": ("multilab",),
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -3,7 +3,8 @@
     python scripts/pictures.py [CHROMIUM]
 
 It makes a table of films with text, dates, prices and tags, compares methods on it for a minute, and takes pictures of
-that page and of two reports, which `make pages` has written. It needs Chromium.
+that page and of two reports, which `make pages` has written. It needs Chromium, and a free machine: the minute is
+spent on fewer methods where others compute.
 """
 
 import random
@@ -65,8 +66,8 @@ def main(chromium: str = "chromium") -> None:
         for page, section, out, size in (
             (folder / "page", "leaderboard", ROOT / "docs" / "figures" / "compare.png", (1100, 1500)),
             (folder / "page", "leaderboard", static / "door-table.png", (1000, 563)),
-            (reports / "mlwse", "claims", static / "door-paper.png", (1000, 563)),
-            (reports / "mlwse-core", "ranks", static / "door-method.png", (1000, 563)),
+            (reports / "imldf", "paper", static / "door-paper.png", (1000, 563)),
+            (reports / "mlwse-core", "result", static / "door-method.png", (1000, 563)),
         ):
             picture(chromium, page / "index.html", section, out, size, folder / "profile")
             print(out.relative_to(ROOT))

@@ -1,7 +1,8 @@
 """Sphinx extension: the reference pages, written from the code when the site is built.
 
-One function per page returns its reStructuredText: methods, metrics, datasets, commands, checks of claims, library
-functions. The pages are written to ``docs/reference/generated`` and are not committed.
+One function per page returns its reStructuredText: methods, metrics, packages, datasets, commands, checks of claims.
+Each class and function that they list gets a page from autosummary (``docs/_templates``), to which `notes` adds what
+the docstring cannot know. The pages are written to ``docs/reference/generated`` and are not committed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -49,9 +51,23 @@ def page(function: Callable[[], str]) -> Callable[[], str]:
 
 def setup(app: Any) -> dict[str, Any]:
     """Write the pages before Sphinx looks for its sources."""
-    app.connect("config-inited", lambda *_: write_pages(ROOT / "docs" / "reference" / "generated"))
+    app.connect("config-inited", prepare)
     app.connect("autodoc-process-docstring", escape_bars, priority=900)  # after numpydoc
+    app.connect("autodoc-skip-member", skip_inherited)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def prepare(app: Any, config: Any) -> None:
+    """Write the pages, and hand to autosummary's template what it shows of each class and function."""
+    config.autosummary_generate = [f"reference/generated/{name}.rst" for name in PAGES]
+    config.autosummary_context = {"notes": notes()}
+    write_pages(ROOT / "docs" / "reference" / "generated", config.autosummary_context["notes"])
+
+
+def skip_inherited(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the methods that a class inherits from scikit-learn and from Python."""
+    module = getattr(getattr(thing, "fget", thing), "__module__", None) or "multilab"
+    return True if what in ("class", "exception") and not module.startswith("multilab") else None
 
 
 def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -68,16 +84,15 @@ def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines:
             lines[position] = "".join(p if i % 2 else p.replace("|", r"\|") for i, p in enumerate(pieces))
 
 
-def write_pages(folder: Path) -> None:
-    """Write every page whose text has changed, and remove those that no longer exist."""
+def write_pages(folder: Path, members: Iterable[str]) -> None:
+    """Write every page whose text has changed, and remove those that no longer exist, of members too."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((ROOT / "docs" / "papers").glob("*.md")):
         if path.stem != "index":
             (folder / f"paper_{path.stem}.inc").write_text(outcome(path.stem))
     texts = {name: function() for name, function in PAGES.items()}
-    texts |= {f"methods_{family}": family_page(family) for family in families()}
     for path in folder.glob("*.rst"):
-        if path.stem not in texts:
+        if path.stem not in {*texts, *members}:
             path.unlink()
     for name, text in texts.items():
         path = folder / f"{name}.rst"
@@ -118,11 +133,6 @@ def first_sentence(thing: Any) -> str:
     """Return the first paragraph of a docstring, as text without roles."""
     text = inspect.cleandoc(inspect.getdoc(thing) or "").partition("\n\n")[0]
     return plain(re.sub(r":\w+:`~?\.?([\w.]*?)(\w+)`", r"`\2`", text))
-
-
-def target(text: str) -> str:
-    """Return the name of a link target."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def code(text: str, language: str = "text") -> str:
@@ -182,7 +192,7 @@ def capabilities(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
     kinds = {"transform": "transformer", "fit_resample": "sampler"}
     kind = next((text for name, text in kinds.items() if hasattr(estimator, name)), "classifier")
     return [
-        f":ref:`{cls.__name__} <method-{cls.__name__.lower()}>`",
+        f":class:`~{public_name(cls)}`",
         kind,
         "yes" if tags.input_tags.sparse else "no",
         "yes" if tags.input_tags.allow_nan else "no",
@@ -234,27 +244,15 @@ def methods() -> str:
     for family, classes in by_family.items():
         parts += [
             heading(FAMILIES.get(family, family.capitalize()), "-"),
+            listing(map(public_name, classes)),
             table(header, [capabilities(c, files) for c in classes]),
         ]
-    parts.append(".. toctree::\n   :hidden:\n\n" + "".join(f"   methods_{family}\n" for family in by_family))
-    return "\n".join(parts)
+    return "\n".join([*parts, heading("All of them", "-"), listing(exported("methods"))])
 
 
-def family_page(family: str) -> str:
-    """Return the page of one family: the documentation of its estimators and the method files that use them."""
-    files = method_files()
-    package = import_module(f"multilab.{family}" if family == "decision" else f"multilab.methods.{family}")
-    importable = "multilab.decision" if family == "decision" else "multilab.methods"
-    parts = [heading(FAMILIES.get(family, family.capitalize())), first_sentence(package) + "\n"]
-    for cls in families()[family]:
-        parts += [
-            f".. _method-{cls.__name__.lower()}:\n",
-            heading(cls.__name__, "-"),
-            f".. autoclass:: {importable}.{cls.__name__}\n",
-        ]
-        for name in used_by(cls, files):
-            parts.append(method_file(name, files[name]))
-    return "\n".join(parts)
+def public_name(cls: type) -> str:
+    """Return the name under which an estimator is imported."""
+    return f"multilab.{'decision' if cls.__module__.startswith('multilab.decision') else 'methods'}.{cls.__name__}"
 
 
 def method_file(name: str, settings: dict[str, Any]) -> str:
@@ -280,9 +278,7 @@ def metrics() -> str:
     """Return the page of metrics: definitions, and one worked example of three rows under every convention."""
     from multilab import metrics as package
 
-    presets = list(package.PRESETS)
-    defined = package.registry.DEFINED
-    values = {preset: package.score_all(TRUTH, SCORES, conventions=preset, metrics=defined) for preset in presets}
+    defined, values = package.registry.DEFINED, worked_example()
     rows = [
         [f"row {i + 1}", *(f"{'**' * y}{s}{'**' * y}" for y, s in zip(truth, scores, strict=True))]
         for i, (truth, scores) in enumerate(zip(TRUTH, SCORES, strict=True))
@@ -300,28 +296,15 @@ def metrics() -> str:
         table(["Scores", *LABELS], rows),
         "The same three rows under each convention; values that differ from ``default`` are bold. *nan*: no value is "
         "defined.\n",
-        table(["Metric", *(f"``{p}``" for p in presets)], [example_row(name, values) for name in defined]),
+        table(["Metric", *(f"``{preset}``" for preset in values)], [example_row(name, values) for name in defined]),
     ]
-    for name, metric in defined.items():
-        parts += [
-            f".. _metric-{target(name)}:\n",
-            heading(plain(metric.title), "-"),
-            metric_entry(name, metric, values),
-        ]
     parts += [
-        heading("All metrics at once, and conventions", "-"),
-        ".. autofunction:: multilab.metrics.score_all\n",
-        *(f".. autofunction:: multilab.metrics.{name}\n" for name in METRIC_FUNCTIONS),
-        ".. autofunction:: multilab.metrics.preset\n",
-        ".. autoclass:: multilab.metrics.Conventions\n",
+        heading("All metrics", "-"),
+        listing(f"multilab.metrics.{name}" for name in defined),
+        heading("All metrics at once, conventions, intervals", "-"),
+        listing(name for name in exported("metrics") if name.rpartition(".")[2] not in defined),
     ]
     return "\n".join(parts)
-
-
-METRIC_FUNCTIONS = (
-    "per_label", "over_assigned", "confusion_counts", "bootstrap", "bounds", "get_scorer", "get_scorer_names",
-    "label_propensities",
-)  # fmt: skip
 
 
 OBSERVED = {
@@ -331,15 +314,22 @@ OBSERVED = {
 }
 
 
+def worked_example() -> dict[str, dict[str, float]]:
+    """Return the value of every metric in the example, by convention."""
+    from multilab.metrics import PRESETS, registry, score_all
+
+    return {p: score_all(TRUTH, SCORES, conventions=p, metrics=registry.DEFINED) for p in PRESETS}
+
+
 def example_row(name: str, values: dict[str, dict[str, float]]) -> list[str]:
     """Return a row of the table of the worked example; what differs from the default is bold."""
     shown = {preset: f"{measured[name]:.4f}" for preset, measured in values.items()}
     default = shown["default"]
     cells = [text if text == default else f"**{text}**" for text in shown.values()]
-    return [f":ref:`{name} <metric-{target(name)}>`", *cells]
+    return [f":func:`{name} <multilab.metrics.{name}>`", *cells]
 
 
-def metric_entry(name: str, metric: Any, values: dict[str, dict[str, float]]) -> str:
+def metric_facts(name: str, metric: Any, values: dict[str, dict[str, float]]) -> str:
     """Return the definition of one metric and its value in the example, by convention."""
     from multilab.metrics import METRICS
     from multilab.metrics.registry import GROUPS
@@ -349,18 +339,18 @@ def metric_entry(name: str, metric: Any, values: dict[str, dict[str, float]]) ->
         by_value.setdefault(f"{measured[name]:.4f}", []).append(f"``{preset}``")
     worked = "; ".join(f"{value} ({', '.join(names)})" for value, names in by_value.items())
     facts = [
-        f"``{name}``: {plain(metric.definition)}.",
+        f"{plain(metric.title)}: {plain(metric.definition)}.",
         f"{'Larger' if metric.direction == 'max' else 'Smaller'} is better; range {metric.low:g} to {metric.high:g}; "
         f"computed from {metric.needs}." + (" Recorded in every study." if name in METRICS else ""),
         *([f"Group: {GROUPS[metric.group].lower()}."] if metric.group else []),
-        *([f"Orders methods as :ref:`metric-{target(metric.ordered_like)}` does."] if metric.ordered_like else []),
+        *([f"Orders methods as :func:`~multilab.metrics.{metric.ordered_like}` does."] if metric.ordered_like else []),
         *([OBSERVED[metric.mean_over]] if metric.mean_over else []),
         f"Source: {plain(metric.source)}.",
-        f"Worked example: {worked}.",
+        f":doc:`Worked example <metrics>`: {worked}.",
     ]
     if metric.skips:
         facts.append(f"Some conventions leave {metric.skips} out of the mean; ``n_skipped_{name}`` counts them.")
-    return "\n".join(f"- {fact}" for fact in facts) + f"\n\n.. autofunction:: multilab.metrics.{name}\n"
+    return heading("Definition", "-") + "\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
 
 
 # ---------------------------------------------------------------- datasets
@@ -383,7 +373,7 @@ def datasets() -> str:
         for name, card in cards.items()
     ]
     parts = [
-        heading("Datasets"),
+        heading("Data sets"),
         f"{len(cards)} cards (``conf/dataset``). A card names the files, their checksums and their address; data are "
         "fetched and verified when they are first used, and none is part of the package. *Generated* sets need no "
         "file and no network. ``multilab datasets show NAME`` prints a card; your own files: :doc:`/guide/own-data`.\n",
@@ -419,7 +409,7 @@ def commands() -> str:
         hidden = ["Called by DVC.\n"] if command.hidden else []
         line = "-" if len(words) == 1 else "~"
         name = f"multilab {' '.join(words)}"
-        parts += [f".. _command-{target('-'.join(words))}:\n", heading(name, line), *hidden, *described(command, name)]
+        parts += [heading(name, line), *hidden, *described(command, name)]
     return "\n".join(parts)
 
 
@@ -445,7 +435,7 @@ def described(command: click.Command, name: str) -> list[str]:
     return [*parts, *([table(("option", "meaning"), rows)] if rows else [])]
 
 
-# ---------------------------------------------------------------- checks of claims, functions
+# ---------------------------------------------------------------- checks of claims
 
 
 @page
@@ -498,29 +488,74 @@ def _outcome_of(claim: dict[str, Any]) -> str:
     return f"**{claim['outcome']}** {plain(', '.join(filter(None, notes)))}".strip()
 
 
-@page
-def functions() -> str:
-    """Return the page of library functions: what the packages of data, splits and statistics export."""
-    about = {
-        "datasets": "Read, check and describe data",
-        "model_selection": "Splitters and stored splits",
-        "methods.streaming": "Learn from more rows than memory holds",
-        "decision": "Maximise a metric over thresholds",
-        "statistics": "Compare methods over data sets",
-        "testing": "Check your estimators",
-        "mlflow_metrics": "Evaluate tables of labels",
-    }
-    parts = [
-        heading("Library functions"),
-        "What the packages export besides estimators (:doc:`methods`) and metrics (:doc:`metrics`).\n",
-    ]
-    for name, title in about.items():
-        package = import_module(f"multilab.{name}")
-        parts += [heading(f"multilab.{name}: {title.lower()}", "-"), first_sentence(package) + "\n"]
-        for member in package.__all__:
-            thing = getattr(package, member)
-            if inspect.isclass(thing) and name == "decision":
-                continue  # on the page of methods
-            kind = "autoclass" if inspect.isclass(thing) else "autofunction" if callable(thing) else "autodata"
-            parts.append(f".. {kind}:: multilab.{name}.{member}\n")
-    return "\n".join(parts)
+# ---------------------------------------------------------------- packages, and a page per class and function
+
+PACKAGES = {
+    "comparison": "From a table to a model",
+    "models": "Saved models",
+    "decision": "Decisions",
+    "datasets": "Reading and describing data",
+    "model_selection": "Splitters and stored splits",
+    "methods.streaming": "More rows than memory holds",
+    "statistics": "Comparisons over data sets",
+    "claims": "Claims of papers",
+    "reports": "Reports and figures",
+    "testing": "Checks of estimators",
+    "mlflow_metrics": "Evaluation with MLflow",
+}
+
+
+def package_page(name: str) -> str:
+    """Return the page of what a package exports besides estimators and metrics."""
+    about = f"``multilab.{name}``: {first_sentence(import_module(f'multilab.{name}'))}\n"
+    return "\n".join([heading(PACKAGES[name]), about, listing(exported(name))])
+
+
+PAGES |= {f"multilab.{name}": partial(package_page, name) for name in PACKAGES}
+
+
+def exported(name: str) -> list[str]:
+    """Return the names of the functions and classes of a package, as they are best imported; estimators apart."""
+    import multilab
+
+    package, estimators = import_module(f"multilab.{name}"), {cls.__name__ for cls in families().get(name, [])}
+    members = [m for m in package.__all__ if callable(getattr(package, m)) and m not in estimators]
+    return [f"multilab.{m}" if m in multilab.__all__ else f"multilab.{name}.{m}" for m in members]
+
+
+def listing(names: Iterable[str]) -> str:
+    """Return a table of names with a line each; autosummary writes a page per name."""
+    return ".. autosummary::\n   :toctree: .\n   :nosignatures:\n\n" + "".join(f"   ~{name}\n" for name in names)
+
+
+def notes() -> dict[str, str]:
+    """Return what the page of a class or function says below its docstring, by name.
+
+    Method files of an estimator, definition of a metric, and the pages of the guide that use it.
+    """
+    from multilab.metrics.registry import DEFINED
+
+    files, values, guide = method_files(), worked_example(), pages_that_use()
+    texts: dict[str, list[str]] = {n: [] for package in ("methods", "metrics", *PACKAGES) for n in exported(package)}
+    for cls in (cls for classes in families().values() for cls in classes):
+        own = [method_file(name, files[name]) for name in used_by(cls, files)]
+        texts[public_name(cls)] = [heading("Method files", "-"), *own] if own else []
+    texts |= {f"multilab.metrics.{name}": [metric_facts(name, metric, values)] for name, metric in DEFINED.items()}
+    for name, parts in texts.items():
+        pages = guide.get(name.rpartition(".")[2])
+        parts += [heading("In the guide", "-"), *(f"- :doc:`/{page}`" for page in pages)] if pages else []
+    return {name: "\n".join(parts) for name, parts in texts.items()}
+
+
+def pages_that_use() -> dict[str, list[str]]:
+    """Return the written pages by the names that they import, call or set as code."""
+    pages: dict[str, list[str]] = {}
+    folder = ROOT / "docs"
+    for path in sorted([folder / "getting-started.md", *folder.glob("guide/*.md"), *folder.glob("papers/*.md")]):
+        text = path.read_text()
+        names = set(re.findall(r"\w+", " ".join(re.findall(r"from multilab[\w.]* import ([\w, ]+|\([^)]*)", text))))
+        spans = re.findall(r"`~?(?:[\w.]*\.)?(\w+)([`(])", text)
+        names |= {name for name, end in spans if end == "(" or "_" in name or not name.islower()}
+        for name in names:
+            pages.setdefault(name, []).append(path.relative_to(folder).with_suffix("").as_posix())
+    return pages

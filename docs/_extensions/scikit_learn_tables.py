@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from multilab_reference import ROOT, plain, table
+from multilab_reference import ROOT, plain, public_name, table
 
 
 def setup(app: Any) -> dict[str, Any]:
@@ -54,9 +54,9 @@ def tools_table(columns: dict[str, Any]) -> str:
 
 def label(name: str, estimator: Any) -> str:
     """Return the link to a class, and the method file where it has one."""
-    cls = type(estimator).__name__
-    text = f":ref:`{cls} <method-{cls.lower()}>`"
-    return text if name == cls else f"{text} (``{name}``)"
+    cls = type(estimator)
+    text = f":class:`~{public_name(cls)}`"
+    return text if name == cls.__name__ else f"{text} (``{name}``)"
 
 
 def mark(reason: str | None, notes: list[str], names: list[str]) -> str:

@@ -2,7 +2,7 @@
 Text with tags: a model from one call
 =====================================
 
-Most multi-label tables have a column of free text and a column of tags. :class:`~multilab.comparison.AutoMultiLabel`
+Most multi-label tables have a column of free text and a column of tags. :class:`~multilab.AutoMultiLabel`
 accepts them directly. TF-IDF with one linear support vector machine per label is the model to beat; its decisions at 0
 miss many of the rare tags, which costs macro F1. The number of fits is limited here, so that the page is the same every
 time; with ``time_limit=60`` it tries more.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shlex
@@ -16,10 +17,12 @@ import click
 import pytest
 import yaml
 
+import multilab
 from helpers.arena_sample import write_arena
 from helpers.command_line import parse
 from helpers.page_code import run_code
 from helpers.report_files import write_fake_study
+from multilab.methods import all_estimators
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
@@ -130,6 +133,20 @@ def test_the_generated_reference_is_listed_and_not_committed() -> None:
     if (CHECKOUT / ".git").exists():
         run = subprocess.run(["git", "ls-files", "docs"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
         assert [name for name in run.stdout.split() if name.removeprefix("docs/").startswith(GENERATED)] == []
+
+
+def test_every_class_and_function_that_a_package_exports_has_a_page_in_the_reference() -> None:
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    import multilab_reference as reference
+
+    text = "\n".join(page() for page in reference.PAGES.values())
+    listed = re.findall(r"^   ~multilab\.(\S+)$", text, re.MULTILINE)
+    assert len(listed) == len(set(listed)) > 200
+    packages = (getattr(multilab, name) for name in multilab.__all__ if inspect.ismodule(getattr(multilab, name)))
+    exported = {member for package in packages for member in getattr(package, "__all__", ())}
+    exported |= {cls.__name__ for cls in all_estimators()}
+    values = {"METRICS", "PRESETS", "OUTCOMES", "VERDICTS"}
+    assert exported - {name.rpartition(".")[2] for name in listed} == values
 
 
 def test_a_dead_link_anchor_or_icon_of_the_site_is_named(tmp_path: Path, capsys) -> None:

@@ -302,8 +302,8 @@ def data_rows(data: Dataset) -> pd.DataFrame:
     """Return a data set's numbers in the form of results: columns dataset, method, metric, mean, std.
 
     ``method`` is ``data`` for the complete set (n_instances, n_features before one-hot coding, n_labels,
-    label_cardinality; train_ and test_label_cardinality with the standard deviation over instances, ddof = 1, where the
-    set has an official split) and a label's name for its label_count and label_frequency.
+    label_cardinality; train_label_cardinality and test_label_cardinality with the standard deviation over instances,
+    ddof = 1, where the set has an official split) and a label's name for its label_count and label_frequency.
     """
     n, q = data.Y.shape
     sizes = data.Y.sum(axis=1, dtype=float)
