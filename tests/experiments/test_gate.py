@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -19,9 +20,11 @@ from multilab.experiments.cells import library_versions
 from multilab.experiments.verify import (
     Difference,
     _row_ranking_loss,
+    _write_reference,
     differences,
     load_reference,
     missing_cells,
+    reference,
     tolerance,
 )
 
@@ -264,7 +267,7 @@ def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
 
     assert "gate passed: " in clean
     methods = [*package_names("method"), "mlknn-tuned", "mlkelm-tuned"]
-    assert f"{len(methods)} of {len(methods)} methods beat the constant predictor in ranking loss" in clean
+    assert f"{len(methods)} of {len(methods)} methods and variants beat the constant predictor in ranking loss" in clean
     assert len(clean.splitlines()) <= 3, "a gate that passes lists its methods, as if they had failed"
     level, allowed = tolerance(load_reference("quick")["versions"])
     assert f"compared at {level} ({allowed:g})" in clean
@@ -361,6 +364,19 @@ def test_only_a_complete_run_becomes_the_reference(copy, clean, tmp_path):
     assert "GATE: mlknn on digit-segments, split 0 failed: " in run.stdout
     assert "no reference of quick is written" in run.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_reference_keeps_the_committed_numbers_that_agree(tmp_path, capsys):
+    path = tmp_path / "quick.json"
+    old = {"a/0/m": {"x": 0.1, "y": 0.2}, "b/0/m": {"x": math.nan}, "gone/0/m": {"x": 1.0}}
+    path.write_text(reference(old))
+    computed = {"a/0/m": {"x": 0.1 + 1e-12, "y": 0.3, "z": 4.0}, "b/0/m": {"x": math.nan}, "a/0/new": {"x": 0.7}}
+    _write_reference(path, computed)
+    assert "1 cells added, 1 changed, 1 removed" in capsys.readouterr().out
+    cells = json.loads(path.read_text())["cells"]
+    assert set(cells) == set(computed)
+    assert cells["a/0/m"] == {"x": 0.1, "y": 0.3, "z": 4.0}
+    assert cells["a/0/new"] == {"x": 0.7}
 
 
 def test_the_ladder_asks_for_the_same_versions():

@@ -236,7 +236,7 @@ def recompute_study(
         incomplete = [*_missing(cells, computed, failed, ()), *weak]
         if incomplete:
             return _verdict(incomplete, f"no reference of {study.name} is written")
-        write_atomically(Path(accept) / f"{study.name}.json", reference(computed))
+        _write_reference(Path(accept) / f"{study.name}.json", computed)
     committed = load_reference(study.name)
     if committed is None:
         raise ExperimentError(
@@ -247,7 +247,24 @@ def recompute_study(
     wrong += [*weak, *map(str, differences(computed, committed["cells"], allowed))]
     new = sorted({name.split("/", 2)[2] for name in set(computed) - set(committed["cells"])})
     note = f"; no reference yet for {', '.join(new)}" if new else ""
-    return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed, compared at {level} ({allowed:g}){note}")
+    read = f" from {len(reads)} base scores" if reads else ""
+    done_text = f"{len(done)} cells of {study.name} recomputed{read}, compared at {level} ({allowed:g})"
+    return _verdict(wrong, done_text + note)
+
+
+def _write_reference(path: Path, computed: Numbers) -> None:
+    """Write a reference file. A committed number that agrees at L1 stays, so that a diff shows what changed."""
+    committed: Numbers = read_json(path)["cells"] if path.is_file() else {}
+    numbers, changed = {}, 0
+    for cell, values in computed.items():
+        old = committed.get(cell, {})
+        numbers[cell] = {
+            name: old[name] if name in old and _same(value, old[name], L1) else value for name, value in values.items()
+        }
+        changed += bool(old) and numbers[cell] != old
+    write_atomically(path, reference(numbers))
+    new, gone = len(set(computed) - set(committed)), len(set(committed) - set(computed))
+    print(f"{path}: {new} cells added, {changed} changed, {gone} removed; agreeing numbers keep their committed value")
 
 
 def _no_better_than_constant(study: Study, methods: list[str], done: list[Any], store: Any, verbose: bool) -> list[str]:
@@ -263,8 +280,8 @@ def _no_better_than_constant(study: Study, methods: list[str], done: list[Any], 
         if not passed:
             line = f"{method}: ranking loss {gain:.4f} below the constant predictor's on {dataset}"
             weak.append(f"{line}, less than 3 standard errors of {error:.4f}")
-    better = len(rows) - len(weak)
-    print(f"{better} of {len(rows)} methods beat the constant predictor in ranking loss by 3 standard errors or more")
+    better, named = len(rows) - len(weak), "methods and variants" if any(map(study.variant_of, methods)) else "methods"
+    print(f"{better} of {len(rows)} {named} beat the constant predictor in ranking loss by 3 standard errors or more")
     if verbose:
         print("ranking loss of the constant predictor minus that of the method (larger is better):", *rows, sep="\n")
     return weak
