@@ -19,14 +19,25 @@ finish() {
 }
 trap finish EXIT
 
-# Print until killed how many packages are there, and what the installer says last.
+# Print until killed how many packages are there; the installer first finds and downloads all of them.
 watch_progress() {
-  local total installed
+  local total before installed found
   total=$(grep -c '^[A-Za-z0-9].*==' "$lock" || true)
+  before=$(count_installed)
   while sleep "$interval" >/dev/null 2>&1; do
-    installed=$(find "$venv" -maxdepth 4 -name '*.dist-info' 2>/dev/null | wc -l)
-    echo "  ${SECONDS} s: $installed of at most $total packages installed; $(tail -n 1 "$log" | cut -c 1-80)"
+    installed=$(count_installed)
+    if [ "$installed" -gt "$before" ]; then
+      echo "  ${SECONDS} s: $installed of at most $total packages installed"
+    else
+      found=$(grep -cE '^ *Collecting ' "$log" || true) # a line of pip per package; uv has none
+      if [ "$found" -gt 0 ]; then found=", $found of at most $total packages found"; else found=; fi
+      echo "  ${SECONDS} s: downloading$found"
+    fi
   done
+}
+
+count_installed() {
+  find "$venv" -maxdepth 4 -name '*.dist-info' 2>/dev/null | wc -l
 }
 
 # Run an installer; its output goes to the log, whose end is shown if it fails.
