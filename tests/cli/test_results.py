@@ -12,7 +12,7 @@ import pytest
 from multilab.cli import main
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
-from multilab.experiments.stored import ResultRow
+from multilab.experiments.stored import Inventory, ResultRow, StoredCell
 from multilab.reports.tables.results import as_csv, as_latex, print_table, result_table, sweep_table
 
 TRAIN = ["protocol=kfold3", "publish=false", "metrics=[hamming_loss,macro_f1]"]
@@ -192,6 +192,30 @@ def test_results_are_filtered(folder, capsys):
     assert "no results" in results(capsys, "--dataset", "emotions").out
     assert "no results" in results(capsys, "--protocol", "kfold10").out
     assert r"\toprule" in results(capsys, "--latex", "--metric", "macro_f1").out
+
+
+def test_learning_curves_are_left_out_and_what_was_searched_comes_first(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    run = ["train", "dataset=scenario3", "method=elm", "publish=false"]
+    (tmp_path / "conf" / "protocol").mkdir(parents=True)
+    shares = tmp_path / "conf" / "protocol" / "shares.yaml"
+    shares.write_text("{holdout: {train_size: 0.2}, stratify: 1, seed: 0, repeats: 3}")
+    assert main([*run, "protocol=shares"]) == 0
+    assert main([*run, "protocol=kfold3", "tune.n_trials=2", "tune.metric=macro_f1"]) == 0
+    assert "\n  chosen: " in capsys.readouterr().out
+    printed = results(capsys)
+    assert "left out: 3 results (learning curves of `multilab compare`; --curves shows them)" in printed.err
+    assert printed.out.count(" over the splits") == 1
+    first, second = printed.out.splitlines()[1:3]
+    assert (first.split()[0], second.split()[1]) == ("macro", "f1↑")
+    assert results(capsys, "--curves").out.count(" over the splits") == 2
+
+
+def test_a_method_without_a_file_is_shown_as_its_class():
+    settings = {"_target_": "a.b.BinaryRelevance", "estimator": {"_target_": "c.Dummy", "strategy": "prior"}}
+    cell = StoredCell("0" * 64, "done", {"method": "gone", "settings": settings, "parts": {"kind": "train"}})
+    assert Inventory(Store("cells")).settings(cell) == ["BinaryRelevance(estimator=Dummy(strategy=prior))"]
 
 
 def test_results_of_other_code_are_left_out_and_counted(folder, capsys, monkeypatch):

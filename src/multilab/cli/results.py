@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--protocol", type=PROTOCOL, help="One protocol.")
 @click.option("--metric", type=METRIC, metavar="NAME,...", help="Other metrics.")
 @click.option("--conventions", type=CONVENTIONS, default="default", help="Another preset of the metrics.")
+@click.option("--curves", is_flag=True, help="Show the splits of learning curves of `multilab compare` too.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print unrounded CSV, with standard deviations.")
 @click.option("--latex", is_flag=True, help="Print a LaTeX tabular (booktabs), the best in bold.")
 @reader_options(shown=())
@@ -33,6 +34,7 @@ def results(
     protocol: str | None,
     metric: str | None,
     conventions: str,
+    curves: bool,
     as_csv: bool,
     latex: bool,
     reader: dict[str, Any],
@@ -54,9 +56,10 @@ def results(
 
     if as_csv and latex:
         raise click.UsageError("--csv and --latex exclude each other.")
-    metrics = _shown_metrics(metric)
+    _check_metrics(metric)
     named = named_dataset(dataset or "*", reader)
-    rows, left_out = _stored_rows(Store(), named, method or "*", protocol, conventions)
+    rows, left_out = _stored_rows(Store(), named, method or "*", protocol, conventions, curves)
+    metrics = metric.split(",") if metric else _default_metrics(rows)
     if as_csv:
         print(csv_of(rows, metrics), end="")
         return
@@ -67,31 +70,42 @@ def results(
         print(f"left out: {count} results ({reason})", file=sys.stderr)
 
 
-def _shown_metrics(text: str | None) -> list[str]:
-    """Return the metrics to show: those named, else those that ``train`` prints."""
-    from multilab.experiments.conf import plain
+def _check_metrics(text: str | None) -> None:
     from multilab.metrics import METRICS
 
-    if text is None:
-        from omegaconf import OmegaConf
-
-        return list(plain(OmegaConf.load(conf_dir() / "config.yaml").metrics))
-    for name in text.split(","):
+    for name in text.split(",") if text else ():
         if name not in METRICS:
             raise ExperimentError(unknown_name("metric", name, METRICS))
-    return text.split(",")
+
+
+def _default_metrics(rows: list[ResultRow]) -> list[str]:
+    """Return what ``train`` prints, first what was searched for, then what studies and ``compare`` rank by."""
+    from omegaconf import OmegaConf
+
+    from multilab.experiments.conf import plain
+
+    printed = plain(OmegaConf.load(conf_dir() / "config.yaml").metrics)
+    searched = [row.searched for row in rows if row.searched]
+    return list(dict.fromkeys([*searched, *(name for name in _HEADLINES if name in printed), *printed]))
+
+
+_HEADLINES = ("hamming_loss", "macro_f1")
 
 
 def _stored_rows(
-    store: Any, dataset: str, method: str, protocol: str | None, conventions: str
+    store: Any, dataset: str, method: str, protocol: str | None, conventions: str, curves: bool
 ) -> tuple[list[ResultRow], dict[str, int]]:
     """Return the rows of the stored train cells that match, and how many cells were left out for which reason."""
+    from multilab.comparison.curve import is_of_curve
     from multilab.experiments.stored import Inventory, protocol_text, result_rows
 
     inventory = Inventory(store)
     cells, left_out = [], Counter[str]()
     for cell in inventory.cells(dataset, method, "done"):
         if cell.kind != "train" or cell.inner or protocol not in (None, protocol_text(cell.protocol)):
+            continue
+        if not curves and is_of_curve(cell.protocol):
+            left_out["learning curves of `multilab compare`; --curves shows them"] += 1
             continue
         reason = inventory.outdated(cell)
         if reason:

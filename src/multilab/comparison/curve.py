@@ -1,6 +1,7 @@
 """Learning curve: one method fitted on fewer rows."""
 
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from multilab.experiments.tables import ref_with_grams
 from multilab.metrics.registry import defined
 from multilab.statistics import corrected_unpaired_interval
 
-__all__ = ["curve_remark", "learning_curve"]
+__all__ = ["curve_remark", "is_of_curve", "learning_curve"]
 
 _SHARES = (0.1, 0.2, 0.4)
 _REPEATS = 3  # splits per size; a step of the curve needs an interval, so one split is not enough
@@ -45,8 +46,7 @@ def learning_curve(
     """
     frames = []
     for share in (share for share in _SHARES if share < sizes.train_share and share * sizes.n >= _LEAST_ROWS):
-        protocol = {"holdout": {"train_size": share}, "stratify": 1, "seed": 0, "repeats": _REPEATS}
-        refs = split_refs(entry.cells[0].split_ref.dataset, protocol)
+        refs = split_refs(entry.cells[0].split_ref.dataset, _protocol(share))
         refs = [ref_with_grams(ref) for ref in refs] if entry.member.chars else refs
         cells = [Cell("train", ref, entry.member.method) for ref in refs]
         outcome = run_cells_within(cells, scores.store, deadline - time.monotonic(), n_jobs)
@@ -56,6 +56,24 @@ def learning_curve(
             frames.append(_rows(share, cells, scores))
     frames.append(_rows(sizes.train_share, entry.cells, scores))
     return pd.concat(frames, ignore_index=True)
+
+
+def _protocol(share: float) -> dict[str, Any]:
+    return {"holdout": {"train_size": share}, "stratify": 1, "seed": 0, "repeats": _REPEATS}
+
+
+def is_of_curve(protocol: dict[str, Any] | None) -> bool:
+    """Return whether splits are those of a learning curve.
+
+    Examples
+    --------
+    >>> from multilab.comparison.curve import is_of_curve
+    >>> is_of_curve({"holdout": {"train_size": 0.1}, "stratify": 1, "seed": 0, "repeats": 3})
+    True
+    >>> is_of_curve({"kfold": 5, "stratify": 1, "seed": 0})
+    False
+    """
+    return protocol in [_protocol(share) for share in _SHARES]
 
 
 def _rows(share: float, cells: list[Cell], scores: CellScores) -> pd.DataFrame:

@@ -161,12 +161,15 @@ class Inventory:
     def settings(self, cell: StoredCell) -> list[str]:
         """Return the settings that differ from the method's YAML and the defaults of ``train``, as ``name=value``."""
         parts, own = cell.parts, _loaded(cell.method)
-        before = {**own.identity(), "preprocessing": own.preprocessing} if own else {}
-        after = {**cell.settings, "preprocessing": parts.get("preprocessing", "none")}
+        before: dict[str, Any] = {"preprocessing": "none"}
+        after = {"preprocessing": parts.get("preprocessing", "none")}
+        if own:
+            before, after = {**own.identity(), "preprocessing": own.preprocessing}, {**cell.settings, **after}
         members = [self.read(key).method for key in parts.get("reads", [])[::2]]
         if own and own.base_scores and "?" not in members:
             before["base_scores"], after["base_scores"] = list(own.base_scores), members
-        texts = [f"{name}={setting_text(value)}" for name, value in argument_changes(before, after).items()]
+        texts = [] if own or not cell.settings else [setting_text(cell.settings)]  # no YAML: the class
+        texts += [f"{name}={setting_text(value)}" for name, value in argument_changes(before, after).items()]
         if "tune" in parts:
             block = {**vars(Tuning()), "n_trials": None}
             changed = argument_changes(block, {**block, **parts["tune"], "search": None})
@@ -369,6 +372,8 @@ class ResultRow:
         Of all splits: fit (with the base scores it reads), search and prediction.
     warnings : int
         Distinct warnings, summed over the splits.
+    searched : str
+        Metric of the search of a tuned method, else empty.
     """
 
     dataset: str
@@ -380,6 +385,7 @@ class ResultRow:
     metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
     seconds: float = 0.0
     warnings: int = 0
+    searched: str = ""
 
     @property
     def complete(self) -> bool:
@@ -425,6 +431,7 @@ def _row(row: ResultRow, cells: list[StoredCell], inventory: Inventory, conventi
         metrics={name: tuple(scores[name] for scores in values) for name in values[0]},
         seconds=sum(float(cell.record.get(name) or 0.0) for cell in cells for name in _SECONDS),
         warnings=sum(_count(cell.record.get("warnings")) for cell in cells),
+        searched=cells[0].parts.get("tune", {}).get("metric", ""),
     )
 
 

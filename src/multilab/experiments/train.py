@@ -1,7 +1,8 @@
 """`multilab train`: one method on one dataset, composed, planned, executed, evaluated and tracked."""
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,6 +95,9 @@ def _run(cfg: Any) -> Run:
     where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
     run = Run(settings, cells, scores, metric_names(cfg), where)
     print(_text_of(run))
+    chosen = [store.record(cell.key)["tuned"] for cell in cells if cell.tune]
+    if chosen:
+        print(f"  chosen: {_ranges(chosen)}", *near_bounds(cells[0].method.search, chosen), sep="\n")
     print_warnings(cells, store)
     run.leave_note(store)
     return run
@@ -161,6 +165,48 @@ def read_runs(store: Store, where: dict[str, str]) -> tuple[list[Run], int]:
         else:
             left_out += 1
     return runs, left_out
+
+
+def _ranges(chosen: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the searches of all splits chose: ``alpha 12 to 90, k 5``."""
+    parts = []
+    for name in chosen[0]:
+        values = [one[name] for one in chosen]
+        numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        ends = [min(values), max(values)] if numeric else values
+        joined = (" to " if numeric else " or ").join(dict.fromkeys(map(_short, ends)))
+        parts.append(f"{name} {joined}")
+    return ", ".join(parts)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def near_bounds(space: Mapping[str, Any], chosen: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line per argument of which a chosen value lies in the outer twentieth of its range.
+
+    Examples
+    --------
+    >>> space = {"alpha": {"type": "float", "low": 0.01, "high": 100.0, "log": True}}
+    >>> print(*near_bounds(space, [{"alpha": 85.7}, {"alpha": 1.0}]))
+      near a bound of its range, 0.01 to 100: alpha = 85.7; a better value may lie outside
+    """
+    lines = []
+    for name, setting in space.items():
+        if "low" not in setting:
+            continue
+        scale = math.log if setting.get("log") else float
+        low, width = scale(setting["low"]), scale(setting["high"]) - scale(setting["low"])
+        shares = {one[name]: (scale(one[name]) - low) / (width or 1.0) for one in chosen if name in one}
+        near = ", ".join(_short(value) for value, share in shares.items() if not _EDGE <= share <= 1 - _EDGE)
+        if near:
+            ends = " to ".join(_short(setting[end]) for end in ("low", "high"))
+            lines.append(f"  near a bound of its range, {ends}: {name} = {near}; a better value may lie outside")
+    return lines
+
+
+_EDGE = 0.05
 
 
 def _text_of(run: Run) -> str:

@@ -29,7 +29,7 @@ from multilab.experiments.running import inner_inputs
 from multilab.experiments.search import default_trial, search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
-from multilab.experiments.train import leave_note, track
+from multilab.experiments.train import leave_note, near_bounds, track
 from multilab.experiments.trials import load_search, safe_url
 from multilab.metrics import METRICS
 
@@ -132,6 +132,7 @@ def _run(cfg: Any, engine: Engine) -> Search:
     lines = [
         _headline(study, cell, plan, new),
         *_changes(settings["mapping"], best),
+        *near_bounds(cell.method.search, [best]),
         *_history(study),
         *_where(plan, journal, name),
         f"train with it: {_command(settings, best)}",
