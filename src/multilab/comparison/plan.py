@@ -202,6 +202,11 @@ class PlannedMethod:
         """Name of the method."""
         return self.member.name
 
+    @property
+    def standardised(self) -> bool:
+        """Whether it sees standardised features."""
+        return self.member.method.preprocessing == "standard"
+
     def wall(self, n_jobs: int) -> float:
         """Return the estimated wall seconds with cells in parallel; 0 without an estimate."""
         return (self.seconds or 0.0) / min(n_jobs, len(self.cells))

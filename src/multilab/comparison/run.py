@@ -150,7 +150,8 @@ def _plan_text(request: Request, entries: Sequence[PlannedMethod], sizes: Sizes,
         left -= entry.wall(n_jobs)
         late = " (beyond the budget)" if left < 0 and entry.keys else ""
         what = f"left out: {entry.note}; " if entry.status == "left out" else f"{entry.expected(n_jobs) + late:<38}"
-        lines.append(f"  {entry.name:<20}{what}{entry.member.reason}".rstrip())
+        scaled = "[standardised] " if entry.standardised else ""
+        lines.append(f"  {entry.name:<20}{what}{scaled}{entry.member.reason}".rstrip())
     known = [entry.factor for entry in entries if entry.seconds]
     accuracy = f", half of such estimates are within a factor {max(known):.1f}" if known else ""
     lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")

@@ -71,6 +71,7 @@ def write_comparison_page(results: Results) -> Path:
         "files": [f"{name}.csv" for name in results.tables] + ["leaderboard.json"],
         "leaderboard": _leaderboard_rows(board) if ranked else [],
         "metrics": [(name, defined(name).title) for name in board.directions],
+        "standardised": [entry.name for entry in results.entries if entry.standardised],
         "reference": reference,
         "tests": _test_rows(final, reference) if ranked else [],
         "paid": _paid_rows(results.recommendation),

@@ -57,7 +57,7 @@ def all_pages(each: Callable[..., Iterable[Any]] = map) -> int:
     folders = sorted(path.parent for path in reports.glob(f"*/{SCORES}"))
     for folder in folders:
         if not _is_of_arena(folder):
-            print(build_report(folder, paper_of(folder), each))
+            print(build_report(folder, paper_of(folder), each, overview=True))
     if (report_dir("arena") / LEADERBOARD).is_file():
         write_pages(report_dir("arena"))
         summarise_arena()

@@ -74,7 +74,12 @@ class MetricView:
     open: bool
 
 
-def build_report(study_dir: Path | str, paper: Paper | None = None, each: Callable[..., Iterable[Any]] = map) -> Path:
+def build_report(
+    study_dir: Path | str,
+    paper: Paper | None = None,
+    each: Callable[..., Iterable[Any]] = map,
+    overview: bool = False,
+) -> Path:
     """Write ``index.html`` of a study and return its path.
 
     Parameters
@@ -87,6 +92,8 @@ def build_report(study_dir: Path | str, paper: Paper | None = None, each: Callab
         The study's paper: published cells, errata, names, layouts and figures.
     each : callable
         ``map``, or a function like it that draws figures in parallel.
+    overview : bool, default=False
+        Link the page over all studies even where it does not exist yet.
 
     Returns
     -------
@@ -100,7 +107,7 @@ def build_report(study_dir: Path | str, paper: Paper | None = None, each: Callab
     """
     report = load_report(study_dir)
     common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "find_metric": find_metric}
-    common |= header(report, paper)
+    common |= {**header(report, paper), "overview": overview or (report.folder.parent / "index.html").is_file()}
     shown = sections(report, paper, each)
     rendered = [(section, template(section.template, common).render(section.content)) for section in shown]
     return write_page(report.folder / "index.html", "page.html.j2", {"sections": rendered}, common)
