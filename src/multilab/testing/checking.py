@@ -11,7 +11,7 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from multilab.core.messages import printable, unknown_name
-from multilab.core.text import docstring, excerpt
+from multilab.core.text import docstring
 from multilab.testing import input_checks, label_checks, output_checks, state_checks
 from multilab.testing.errors import EstimatorCheckError
 from multilab.testing.trials import Trial
@@ -88,6 +88,7 @@ def check_multilabel_estimator(
     >>> bool(board["passed"].all())
     True
     """
+    __tracebackhide__ = True  # pytest shows the list of failures, not this function
     if isinstance(estimator, type):
         raise EstimatorCheckError(f"pass an object, {estimator.__name__}(), not the class {estimator.__name__}")
     if on_fail not in _ON_FAIL:
@@ -141,6 +142,6 @@ def _failure(check: Callable[[Trial], None], trial: Trial) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return an error as one short line; an AssertionError without its type."""
-    text = printable(str(error)) or type(error).__name__
-    return excerpt(text if isinstance(error, AssertionError) else f"{type(error).__name__}: {text}", 200)
+    """Return an error as one line; an AssertionError without its type."""
+    text = " ".join(printable(str(error)).split()) or type(error).__name__
+    return text if isinstance(error, AssertionError) else f"{type(error).__name__}: {text}"
