@@ -81,6 +81,9 @@ def test_it_is_compared_studied_and_gated(folder, capsys):
     (folder / "conf" / "study").mkdir()
     (folder / "conf" / "study" / "own.yaml").write_text(STUDY)
     assert main(["study", "new", "own"]) == 0
+    assert "Next: multilab study run --study own\n" in re.sub(
+        "Next: .*multilab", "Next: multilab", capsys.readouterr().out
+    )
     assert main(["study", "train", "--study", "own"]) == 0
     assert main(["gate", "--study", "own", "--accept", "tests/references"]) == 0
     assert "gate passed: 4 cells of own" in capsys.readouterr().out
@@ -102,6 +105,25 @@ def test_a_name_in_both_is_refused(folder):
     shutil.copy(folder / "conf" / "method" / "ridge_labels.yaml", folder / "conf" / "method" / "mlknn.yaml")
     with pytest.raises(ExperimentError, match=r"the package has a method 'mlknn' too; rename .*mlknn\.yaml"):
         load_method("mlknn")
+
+
+def test_the_list_names_a_conflict_and_has_all_other_methods(folder, capsys):
+    shutil.copy(folder / "conf" / "method" / "ridge_labels.yaml", folder / "conf" / "method" / "mlknn.yaml")
+    capsys.readouterr()
+    assert main(["methods", "list"]) == 0
+    listed = capsys.readouterr()
+    assert "ridge_labels" in listed.out
+    assert "not listed: the package has a method 'mlknn' too; rename or delete " in listed.err
+
+
+def test_what_multilab_writes_is_ignored_by_git_and_an_existing_file_stays(folder, capsys):
+    lines = (folder / ".gitignore").read_text().splitlines()
+    assert {".cells/", ".plan/", "results/", "mlflow.db*", "mlartifacts/", "data/code-digests.json"} <= set(lines)
+    (folder / ".gitignore").write_text("mine\n")
+    capsys.readouterr()
+    assert main(["methods", "new", "other_labels", "--outside"]) == 0
+    assert (folder / ".gitignore").read_text() == "mine\n"
+    assert ".gitignore" not in capsys.readouterr().out
 
 
 def test_new_settings_are_written_here_or_into_the_checkout(folder, monkeypatch, checkout):

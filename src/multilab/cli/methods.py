@@ -6,6 +6,7 @@ import importlib
 import inspect
 import keyword
 import re
+import sys
 import textwrap
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -37,7 +38,12 @@ def list_methods(family: str | None) -> None:
     from multilab.experiments.conf import names
     from multilab.experiments.method import family_of, load_method
 
-    known = [load_method(name) for name in names("method")]
+    known, refused = [], []
+    for name in names("method"):
+        try:
+            known.append(load_method(name))
+        except ExperimentError as error:  # of one file: the others are listed
+            refused.append(str(error))
     families = sorted({family_of(method) for method in known})
     if family is not None and family not in families:
         raise ExperimentError(unknown_name("family", family, families))
@@ -49,6 +55,8 @@ def list_methods(family: str | None) -> None:
             package = next((text for text in method.requires.split() if not text.startswith("-")), None)
             needs = f" (needs {package})" if package else ""
             print(f"{method.name:<{name_width}}{family_of(method):<{family_width}}{reads:<13}{method.title}{needs}")
+    for reason in refused:
+        print(f"not listed: {reason}", file=sys.stderr)
 
 
 @methods.command("show")
@@ -102,12 +110,17 @@ def new(name: str, family: str, outside: bool) -> None:
     for path in files.values():
         if path.exists():
             raise ExperimentError(f"{short_path(path)} exists; give the method another name, or remove the file")
+    ignored = Path.cwd() / ".gitignore"
+    if outside and not ignored.exists():
+        files["gitignore"] = ignored
     for template, path in files.items():
         text = templates.get_template(f"{template}.j2").render(name=name, cls=title, module=module, outside=outside)
         write_atomically(path, text)
     print(f"{short_path(files['method.py'])}  the class {title}, which works: edit `_fit` and `_scores`")
     print(f"{short_path(files['method.yaml'])}  its arguments, scaling and search space")
     print(f"{short_path(files['test_method.py'])}  its test: python -m pytest -q {short_path(files['test_method.py'])}")
+    if "gitignore" in files:
+        print(f"{short_path(ignored)}  what multilab writes here and git should not keep")
     print(f"Next: {command('multilab')} compare --dataset genes-toy --method {name},mlknn,br_logistic")
 
 

@@ -50,7 +50,9 @@ def new(name: str) -> None:
     check_study(described)
     write_atomically(pipeline, pipeline_text(described))
     print(f"{short_path(pipeline)}  its pipeline; when the headline changes, run `multilab study new {name}` again")
-    print(f"Next: {run_command(name)} (without DVC: {command('multilab')} study run --study {name})")
+    here = f"{command('multilab')} study run --study {name}"
+    without = "" if run_command(name) == here else f" (without DVC: {here})"
+    print(f"Next: {run_command(name)}{without}")
 
 
 @study.command()
@@ -93,7 +95,7 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     It needs neither data nor cells.
     """
     from multilab.experiments.execute import parallel_map
-    from multilab.experiments.mlflow_store import runs_link, tracking
+    from multilab.experiments.mlflow_store import runs_text, tracking
     from multilab.experiments.receipts import PAGE
     from multilab.experiments.stages import restore_tables
     from multilab.reports import finding_text, headline_markdown
@@ -113,8 +115,7 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     if headline:
         _show(headline_markdown(folder))
         print(f"\n{finding_text(folder)}\n")
-        link = runs_link(tracking()["uri"], study) or "http://127.0.0.1:5000, Training runs"
-        print(f"runs:    {link}\n         served by: {_ui_command()}")
+        print(f"runs:    {runs_text(tracking()['uri'], study)}")
     print(f"report:  {page.resolve()}")
     return 0
 
@@ -347,19 +348,13 @@ def _write_report(study: Study) -> Path:
     line = StageLine("stats")
     page = write_report(study)
     write_receipt(study, "stats")
-    line.print(f"{len(study.all_methods)} methods on {len(study.datasets)} data sets", f"report {page}")
+    more = len(study.all_methods) - len(study.methods)
+    variants = f" and {more} of its variants" if more else ""
+    line.print(f"{len(study.methods)} methods{variants} on {len(study.datasets)} data sets", f"report {page}")
     return page
 
 
 # ---------------------------------------------------------------- what the commands print
-
-
-def _ui_command() -> str:
-    """Return the command that serves the MLflow UI, for a new shell."""
-    if Path("Makefile").is_file() and Path("dvc.yaml").is_file():
-        return "make ui"
-    options = "ui --backend-store-uri sqlite:///mlflow.db --workers 1"
-    return f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {command('mlflow')} {options}"
 
 
 def _show(markdown: str) -> None:

@@ -184,7 +184,7 @@ def settings_path(group: str, name: str) -> Path:
     if own == package or not own.is_file():
         return package
     if package.is_file():
-        raise ExperimentError(f"the package has a {group} {name!r} too; rename {own}")
+        raise ExperimentError(f"the package has a {group} {name!r} too; rename or delete {own}")
     _make_importable(own)
     return own
 

@@ -53,9 +53,9 @@ def pipeline_path(study: str) -> Path:
 
 
 def run_command(study: str) -> str:
-    """Return the command that runs a study in the current folder: its DVC pipeline, or else all its stages."""
-    path = pipeline_path(study)
-    if not path.is_file():
+    """Return the command that runs a study in the current folder: its DVC pipeline, or all its stages without DVC."""
+    path, here = pipeline_path(study), Path.cwd()
+    if not path.is_file() or not any((folder / ".dvc").is_dir() for folder in (here, *here.parents)):
         return f"{command('multilab')} study run --study {study}"
     return f"{command('dvc')} repro{'' if study == DEFAULT_STUDY else f' {path.as_posix()}'}"
 

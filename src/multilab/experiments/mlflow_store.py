@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import socket
 import sqlite3
 import sys
@@ -24,6 +25,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from multilab.core import experiment_dir, home_dir, read_json, write_atomically
 from multilab.core.digests import sha256_digest
+from multilab.core.shell import command
 from multilab.core.text import excerpt
 from multilab.experiments.conf import read_settings
 from multilab.experiments.errors import TrackingError
@@ -39,6 +41,7 @@ __all__ = [
     "record_destination",
     "runs_address",
     "runs_link",
+    "runs_text",
     "share_view",
     "sqlite_path",
     "store_stamp",
@@ -132,6 +135,23 @@ def runs_link(uri: str, experiment: str, server: str = "http://127.0.0.1:5000") 
     if number is None:
         return None
     return runs_address(number, without_password(server))
+
+
+def runs_text(uri: str, experiment: str) -> str:
+    """Return the address of an experiment's runs and, of a local store on a second line, the command that serves it."""
+    if uri.startswith("http"):
+        return runs_link(uri, experiment) or without_password(uri)
+    link = runs_link(uri, experiment) or "http://127.0.0.1:5000, Training runs"
+    return f"{link}\n         served by: {_ui_command(uri)}"
+
+
+def _ui_command(uri: str) -> str:
+    """Return the command that serves a store in the MLflow UI, for a new shell."""
+    if uri == tracking()["uri"] and Path("Makefile").is_file() and Path("dvc.yaml").is_file():
+        return "make ui"
+    store = shlex.quote(uri) if without_password(uri) == uri else '"$MLFLOW_TRACKING_URI"'
+    options = f"ui --backend-store-uri {store} --workers 1"
+    return f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {command('mlflow')} {options}"
 
 
 def runs_address(number: str, server: str) -> str:

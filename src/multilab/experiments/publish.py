@@ -19,7 +19,7 @@ from multilab.experiments.errors import TrackingError
 from multilab.experiments.evaluate import MEASURED, dataset_facts, learned
 from multilab.experiments.measuring import RECALL
 from multilab.experiments.method import Method
-from multilab.experiments.mlflow_store import record_destination, tracking
+from multilab.experiments.mlflow_store import record_destination, runs_text, tracking
 from multilab.experiments.plan import study_cells
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.receipts import published_to, write_receipt
@@ -45,6 +45,7 @@ def publish_results(results: Sequence[Any], where: dict[str, str]) -> None:
         counts = tracker.publish(experiment, [record for record, _ in entries], prune=False)
         tracker.share_view(experiment, entries[-1][1])
         print(f"MLflow experiment {experiment}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
+        print(f"runs:    {runs_text(where['uri'], experiment)}")
 
 
 def publish_study(study: Study, where: dict[str, str]) -> None:
