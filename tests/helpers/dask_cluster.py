@@ -120,7 +120,7 @@ def write_study(
     (folder / "engine_methods.py").write_text(METHODS)
     (folder / "conf" / "engine").mkdir(exist_ok=True)
     settings = (CHECKOUT / "conf" / "engine" / "dask.yaml").read_text()
-    (folder / "conf" / "engine" / "impatient.yaml").write_text(settings.replace("patience: 30", "patience: 8"))
+    (folder / "conf" / "engine" / "impatient.yaml").write_text(settings.replace("patience: 30", "patience: 20"))
 
 
 def digests(folder: Path) -> dict[str, str]:

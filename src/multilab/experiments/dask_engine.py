@@ -202,6 +202,7 @@ def _connected(engine: Engine) -> Iterator[Client]:
     finally:
         with contextlib.suppress(Exception):
             client.close(timeout=5)
+        client.status = "closed"  # or it closes again when it is deleted, and prints a traceback after our line
 
 
 _TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
