@@ -232,14 +232,12 @@ def methods() -> str:
     parts = [
         heading("Methods"),
         f"{sum(map(len, by_family.values()))} estimators in the style of scikit-learn and {len(files)} method files "
-        "(``conf/method``) that use them. The table is read from the tags and signatures of the classes and from the "
-        "method files: *Sparse X*, whether sparse features are accepted; *NaN*, whether missing features are; "
-        "*Weights*, whether ``fit`` takes ``sample_weight`` (of wrappers: if the base estimator does); "
-        "*Missing labels*, whether it learns from partially observed ones (:doc:`/guide/missing-labels`); "
-        "*Scores*, probabilities (``predict_proba``) or margins (``decision_function``); *Random*, whether there is a "
-        "``random_state``; *Parallel*, whether there is ``n_jobs``; *Search*, whether a method file names a search "
-        "space for ``multilab tune``. ``from multilab.methods import MLkNN`` imports an estimator, ``multilab methods "
-        "show mlknn`` prints a method file.\n",
+        "(``conf/method``) that use them. ``from multilab.methods import MLkNN`` imports an estimator; ``multilab "
+        "methods show mlknn`` prints a method file.\n",
+        "Each family has a line per estimator and a table of what it accepts. *Weights*: ``fit`` takes "
+        "``sample_weight`` (of wrappers: if the base estimator does). *Missing labels*: it learns from partially "
+        "observed ones (:doc:`/guide/missing-labels`). *Scores*: probabilities (``predict_proba``) or margins "
+        "(``decision_function``). *Random*: there is a ``random_state``. *Search space*: ``multilab tune`` has one.\n",
     ]
     for family, classes in by_family.items():
         parts += [
