@@ -124,9 +124,7 @@ class Progress:
         self._next = max(done + 1, min(done + self.spacing, int(1.5 * done)))
         return True
 
-    def check(
-        self, W: np.ndarray, rotated: np.ndarray | None = None, dual_candidate: np.ndarray | None = None
-    ) -> bool:
+    def check(self, W: np.ndarray, rotated: np.ndarray | None = None, dual_candidate: np.ndarray | None = None) -> bool:
         """Update gap and KKT residual at W, the iterate recorded last; return whether to stop.
 
         Parameters
