@@ -83,7 +83,7 @@ def ridge_scores(
     -----
     In the eigenbasis a strength s is a filter 1 / (w + s), or w / (w^2 + s), of the eigenvalues w. As functions
     of w such filters are smooth and nearly dependent: 200 of them are combinations of some 30 to rounding
-    (found by a singular value decomposition). So the test rows are multiplied 30 times and not 200 times.
+    (found by a singular value decomposition). So the test rows are multiplied by the weights of 30, not of 200.
     """
     strengths = np.asarray(strengths, dtype=float)[:, None]
     values, vectors = eigh(omega, driver="evd", check_finite=False)
@@ -93,9 +93,10 @@ def ridge_scores(
     left, sizes, basis = svd(filters / largest, full_matrices=False)
     kept = sizes > 1e-15 * sizes[0]
     left = largest * left[:, kept] * sizes[kept]
-    rotated, projected = vectors.T @ targets, omega_test @ vectors
-    parts = np.stack([projected @ (part[:, None] * rotated) for part in basis[kept]])
-    return np.tensordot(left, parts, axes=1)
+    rotated = vectors.T @ targets
+    columns = (basis[kept].T[:, :, None] * rotated[:, None, :]).reshape(len(omega), -1)  # all parts in one product
+    parts = (omega_test @ (vectors @ columns)).reshape(len(omega_test), -1, targets.shape[1])
+    return np.tensordot(left, parts.swapaxes(0, 1), axes=1)
 
 
 def arts(n: int = 2000, m: int = 3000) -> tuple[Kernels, str]:
@@ -237,8 +238,8 @@ def ridges(kernels: Kernels, settings: int) -> Line:
     return Line(
         f"{settings} Cholesky solutions to one eigendecomposition, scores of {len(omega_test)} rows",
         f"{ratio:.1f}x ({taken['cholesky']:.1f} and {taken['ours']:.1f} s)",
-        ">= 5x",
-        ratio >= 5,
+        ">= 10x",
+        ratio >= 10,
         f"{'same' if apart < 1e-8 else 'DIFFERENT'} scores to {apart:.0e}",
     )
 

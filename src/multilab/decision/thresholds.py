@@ -20,6 +20,8 @@ LOWEST = float(np.finfo(np.float64).min)
 SAME_SCORE = 2.0**-30  # of the largest magnitude: the tolerance of merge_ties
 
 OBJECTIVES = ("macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy")
+_COUNTS = ("micro_f1", "hamming_loss", "subset_accuracy")
+"""Objectives of one threshold that add up whole numbers where each row counts 1."""
 
 
 def macro_f1_thresholds(Y: Any, scores: Any, sample_weight: Any = None) -> np.ndarray:
@@ -141,7 +143,7 @@ class LabelCurves:
     ordered : ndarray of shape (n, q)
         The scores of each label in descending order.
     hits, predicted : ndarray of shape (n + 1, q)
-        Weight of the true positives, and of all rows, among the first k.
+        Weight of the true positives, and of all rows, among the first k; rows with equal scores are in any order.
     true : ndarray of shape (q,)
         Weight of the rows with the label.
     allowed : ndarray of shape (n + 1, q), bool
@@ -160,17 +162,17 @@ class LabelCurves:
     @classmethod
     def of(cls, Y: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> "LabelCurves":
         """Return the curves of checked labels, scores and weights."""
-        order = np.argsort(-scores, axis=0, kind="stable")
-        ordered = np.take_along_axis(scores, order, axis=0)
-        hits = np.take_along_axis(Y, order, axis=0) * weights[order]
-        none = np.zeros((1, Y.shape[1]))
-        return cls(
-            ordered,
-            np.vstack([none, np.cumsum(hits, axis=0)]),
-            np.vstack([none, np.cumsum(weights[order], axis=0)]),
-            weights @ Y,
-            allowed_cuts(ordered),
-        )
+        by_label = np.ascontiguousarray(scores.T)  # each label's scores side by side in memory
+        counts = whole_numbers(Y, weights)
+        order = descending(by_label, counts)
+        ordered = np.take_along_axis(by_label, order, axis=1).T
+        hits = np.take_along_axis(np.ascontiguousarray(Y.T), order, axis=1)
+        if counts:
+            predicted = np.broadcast_to(np.arange(len(Y) + 1.0)[:, None], (len(Y) + 1, Y.shape[1]))
+        else:
+            rows = weights[order]
+            hits, predicted = hits * rows, _from_zero(rows)
+        return cls(ordered, _from_zero(hits), predicted, weights @ Y, allowed_cuts(ordered))
 
     def thresholds(self, cuts: np.ndarray) -> np.ndarray:
         """Return the threshold of the cut of each label."""
@@ -274,7 +276,7 @@ def best_nested(Y: np.ndarray, priority: np.ndarray, weights: np.ndarray, object
     """Return the best threshold of a priority: the decisions of two thresholds are nested, one cell apart at least."""
     if objective not in OBJECTIVES:
         raise MethodError(f"objective={objective!r}: give {', '.join(map(repr, OBJECTIVES))}")
-    order = np.argsort(-priority, axis=None, kind="stable")
+    order = descending(priority.ravel(), objective in _COUNTS and whole_numbers(Y, weights))
     ordered = priority.ravel()[order][:, None]
     steps = _gains(Y, order, weights, objective)
     values = np.concatenate([[0.0], np.cumsum(steps)])  # up to a constant
@@ -283,6 +285,27 @@ def best_nested(Y: np.ndarray, priority: np.ndarray, weights: np.ndarray, object
         values[1:] = f1_ratio(2 * values[1:], np.cumsum(rows) + weights @ Y.sum(axis=1))
     cut = first_best(values[:, None], allowed_cuts(ordered))
     return float(thresholds_at(ordered, cut)[0])
+
+
+def _from_zero(steps: np.ndarray) -> np.ndarray:
+    """Return the sums of the first 0, 1, 2, ... entries of each row, as columns."""
+    sums = np.zeros((len(steps), steps.shape[1] + 1))
+    np.cumsum(steps, axis=1, out=sums[:, 1:])
+    return sums.T
+
+
+def whole_numbers(Y: np.ndarray, weights: np.ndarray) -> bool:
+    """Tell whether sums of labels of weighted rows are exact, whatever the order of the terms."""
+    return Y.dtype.kind in "biu" and bool((weights == 1).all())
+
+
+def descending(scores: np.ndarray, any_order: bool) -> np.ndarray:
+    """Return the order of descending scores along the last axis; equal ones stay in theirs, or are in any order.
+
+    No cut is between equal scores: only the rounding of sums depends on their order. A sort that may choose it takes a
+    quarter of the time.
+    """
+    return np.argsort(-scores, axis=-1, kind=None if any_order else "stable")
 
 
 def _gains(Y: np.ndarray, order: np.ndarray, weights: np.ndarray, objective: str) -> np.ndarray:

@@ -49,7 +49,7 @@ def admm(loss: SmoothTerm, penalty: Penalty, start: np.ndarray, progress: Progre
         progress.path.append(loss.value_rotated(Z_rot) + penalty.value(Z))
         if progress.due():
             U_rot = loss.rotate(U)  # stops the drift between the two copies
-            if progress.check(Z, loss.apply_pinv(cross - rho * U_rot)):
+            if progress.check(Z, Z_rot, loss.apply_pinv(cross - rho * U_rot)):
                 return progress.solution(Z)
         if len(progress.path) == adapt_at:
             adapt_at = int(1.2 * adapt_at) + 1

@@ -72,7 +72,9 @@ def relative_kkt(penalty: Penalty, W: np.ndarray, gradient: np.ndarray, cross: n
     return residual / scale if scale > 0 else residual
 
 
-def duality_gap(loss: SmoothTerm, penalty: Penalty, W: np.ndarray, *, corrected: bool = True) -> float:
+def duality_gap(
+    loss: SmoothTerm, penalty: Penalty, W: np.ndarray, *, corrected: bool = True, rotated: np.ndarray | None = None
+) -> float:
     """Return an upper bound of F(W) - min F.
 
     Parameters
@@ -81,8 +83,10 @@ def duality_gap(loss: SmoothTerm, penalty: Penalty, W: np.ndarray, *, corrected:
         The residual of W alone (False) has to be shrunk until it is dual feasible, which makes the bound
         useless for small penalties. True first moves it: with A = B - Q W, it solves Q M = prox(A), the part
         of A outside the dual ball, and takes the residual of W + M.
+    rotated : ndarray, optional
+        W in the eigenbases, where it is known.
     """
-    rotated = loss.rotate(W)
+    rotated = loss.rotate(W) if rotated is None else rotated
     objective = loss.value_rotated(rotated) + penalty.value(W)
     return objective - dual_value(loss, penalty, _corrected(loss, penalty, rotated) if corrected else rotated)
 
@@ -120,23 +124,24 @@ class Progress:
         self._next = max(done + 1, min(done + self.spacing, int(1.5 * done)))
         return True
 
-    def check(self, W: np.ndarray, dual_candidate: np.ndarray | None = None) -> bool:
+    def check(self, W: np.ndarray, rotated: np.ndarray | None = None, dual_candidate: np.ndarray | None = None) -> bool:
         """Update gap and KKT residual at W, the iterate recorded last; return whether to stop.
 
         Parameters
         ----------
+        rotated : ndarray, optional
+            W in the eigenbases, where the solver has it.
         dual_candidate : ndarray, optional
             A matrix in the eigenbases whose residual the solver believes to be dual feasible.
         """
         if dual_candidate is not None:
             self._offer(dual_candidate)
-            self._update_gap()
-            if self.gap_met:
-                self._finish(W)
-                return True
-        self._offer(_corrected(self.loss, self.penalty, self.loss.rotate(W)))
-        self._finish(W)
-        return self.converged or len(self.path) >= self.max_iter
+        if not self.gap_met:
+            self._offer(_corrected(self.loss, self.penalty, self.loss.rotate(W) if rotated is None else rotated))
+        last = self.gap_met or len(self.path) >= self.max_iter
+        if last or self.kkt_tol > 0 or self.tol == 0:  # elsewhere the residual decides nothing
+            self.kkt = relative_kkt(self.penalty, W, self.loss.apply(W) - self.loss.cross, self.loss.cross)
+        return last or self.converged
 
     @property
     def converged(self) -> bool:
@@ -154,11 +159,5 @@ class Progress:
 
     def _offer(self, rotated: np.ndarray) -> None:
         self.best_dual = max(self.best_dual, dual_value(self.loss, self.penalty, rotated))
-
-    def _update_gap(self) -> None:
         objective = self.path[-1]
         self.gap = max(0.0, objective - self.best_dual) / objective if objective > 0 else 0.0
-
-    def _finish(self, W: np.ndarray) -> None:
-        self._update_gap()
-        self.kkt = relative_kkt(self.penalty, W, self.loss.apply(W) - self.loss.cross, self.loss.cross)

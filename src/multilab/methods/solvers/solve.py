@@ -131,8 +131,9 @@ def solve_sparse(
     path: list[float] = []
     W, inside = start.copy(), np.any(start, axis=1)
     inner_tol, n_new = 0.3 * tol, max(50, int(inside.sum()))
+    QW = loss.apply(W)
     while len(path) < max_iter:
-        excess = penalty.sizes(loss.cross - loss.apply(W)).max(axis=1) - penalty.strength
+        excess = penalty.sizes(loss.cross - QW).max(axis=1) - penalty.strength
         outside = np.flatnonzero(~inside & (excess > 0))
         inside[outside[np.argsort(-excess[outside], kind="stable")[:n_new]]] = True
         if not outside.size:
@@ -146,9 +147,11 @@ def solve_sparse(
         )
         W[rows] = restricted.W
         path.extend(restricted.objective_path.tolist())
-        gap = max(0.0, duality_gap(loss, penalty, W)) / path[-1]
+        rotated = loss.rotate(W)
+        QW = loss.rotate_back(loss.curvature * rotated)
+        gap = max(0.0, duality_gap(loss, penalty, W, rotated=rotated)) / path[-1]
         if gap <= tol:
-            kkt = relative_kkt(penalty, W, loss.apply(W) - loss.cross, loss.cross)
+            kkt = relative_kkt(penalty, W, QW - loss.cross, loss.cross)
             return Solution(W, len(path), np.array(path), gap, kkt, True)
     last = solve(loss, penalty, W, tol=tol, kkt_tol=0.0, max_iter=max(1, max_iter - len(path)))
     path.extend(last.objective_path.tolist())
