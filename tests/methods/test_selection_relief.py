@@ -36,6 +36,15 @@ def _several_blocks(monkeypatch):
     monkeypatch.setattr(distances, "_ENTRIES", 50)
 
 
+@pytest.mark.parametrize("square", [0, 2**23], ids=["block by block", "all pairs at once"])
+def test_distances_are_those_of_cdist_to_the_last_bit(square, monkeypatch):
+    monkeypatch.setattr(distances, "_SQUARE", square)
+    X = np.random.default_rng(0).normal(size=(23, 5))
+    expected = cdist(X, X, "cityblock")
+    np.fill_diagonal(expected, np.inf)
+    np.testing.assert_array_equal(np.concatenate([block for _, block in distances.distance_blocks(X)]), expected)
+
+
 @pytest.mark.parametrize("integers", [False, True], ids=["continuous", "ties"])
 @pytest.mark.parametrize("weighting", ["uniform", "exponential"])
 def test_rf_ml_written_out(integers, weighting):

@@ -20,7 +20,7 @@ _GROUPS_PER_NEIGHBOUR = 8  # groups of rows per neighbour for the bound of `_can
 
 
 def exact_neighbours(
-    X_train: Any, k: int, X: Any = None, *, exclude_self: bool = True, tie_tol: float = 0.0
+    X_train: Any, k: int, X: Any = None, *, exclude_self: bool = True, tie_tol: float = 0.0, ordered: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest training rows of each query row by Euclidean distance.
 
@@ -37,6 +37,8 @@ def exact_neighbours(
     tie_tol : float, default=0.0
         Distances are rounded to a power of two below ``tie_tol`` times the largest distance of a training row from the
         mean, so that distances that differ by rounding errors of computed features only are ties.
+    ordered : bool, default=True
+        False: the neighbours of a row are in any order, and distances that were not needed are NaN. This is faster.
 
     Returns
     -------
@@ -56,8 +58,8 @@ def exact_neighbours(
     differences in column order), then by row number: that of a stable sort of all distances.
 
     Distances by ``|x|^2 + |z|^2 - 2 x.z`` have rounding errors that reorder ties, on Yahoo Arts enough to change a
-    published digit. So they only select candidates: all rows whose lower error bound does not exceed the upper bound
-    of the k-th nearest. Exact distances decide among these. Dense and sparse input give the same result.
+    published digit. So they only select candidates: all rows that these errors may keep from the k nearest. Exact
+    distances decide among these. Dense and sparse input give the same result.
     """
     rows = X_train.shape[0]
     itself = X is None and exclude_self
@@ -71,20 +73,11 @@ def exact_neighbours(
     grid = _grid(X_train, tie_tol) if tie_tol else 0.0
     indices = np.empty((queries.shape[0], k), dtype=np.int64)
     distances = np.empty((queries.shape[0], k))
-    for start, lower, slack in _lower_bounds(X_train, queries, grid):
-        block = slice(start, start + lower.shape[0])
+    for start, squared, slack in _squared_distances(X_train, queries, grid):
+        block = slice(start, start + len(squared))
         if itself:
-            np.fill_diagonal(lower[:, start:], np.inf)
-        owners, candidates = _candidates(lower, slack, k)
-        exact = _exact_distances(X_train, queries[block], owners, candidates)
-        if grid > 0:
-            exact = np.rint(exact / grid) * grid
-        # lexsort: by query, then distance, then index; the first k of each query are its neighbours
-        order = np.lexsort((candidates, exact, owners))
-        first = np.searchsorted(owners, np.arange(lower.shape[0]))
-        chosen = order[first[:, None] + np.arange(k)]
-        indices[block] = candidates[chosen]
-        distances[block] = exact[chosen]
+            np.fill_diagonal(squared[:, start:], np.inf)
+        indices[block], distances[block] = _nearest(X_train, queries[block], squared, slack, k, grid, ordered)
     return indices, distances
 
 
@@ -96,8 +89,8 @@ def _grid(X: Any, tie_tol: float) -> float:
     return float(2.0 ** np.floor(np.log2(tie_tol * radius))) if radius > 0 else 0.0
 
 
-def _lower_bounds(X_train: Any, X: Any, grid: float = 0.0) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield bounds of the squared distances of blocks of queries to all training rows.
+def _squared_distances(X_train: Any, X: Any, grid: float = 0.0) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield squared distances of blocks of queries to all training rows, with the uncertainty from rounding.
 
     Parameters
     ----------
@@ -110,14 +103,14 @@ def _lower_bounds(X_train: Any, X: Any, grid: float = 0.0) -> Iterator[tuple[int
     ------
     start : int
         First query of the block.
-    lower : ndarray of shape (b, n)
-        Lower bounds.
+    squared : ndarray of shape (b, n)
+        |z|^2 - 2 x.z; |x|^2 does not change the order of the training rows z of a query x.
     slack : ndarray of shape (b,)
-        Differences of the upper bounds to the lower bounds.
+        By how much ``squared`` of a row can exceed that of another one whose exact distance is not smaller.
 
     Notes
     -----
-    The bounds cover the rounding errors of the product, of the exact distance and of its square root; with d terms each
+    The slack covers the rounding errors of the product, of the exact distance and of its square root; with d terms each
     is below (d + 8) eps (|x|^2 + |z|^2).
     """
     if not sp.issparse(X_train):  # smaller norms have smaller errors; distances do not change
@@ -125,28 +118,24 @@ def _lower_bounds(X_train: Any, X: Any, grid: float = 0.0) -> Iterator[tuple[int
         X_train, X = X_train - centre, X - centre
     doubt = 8.0 * (X_train.shape[1] + 8) * np.finfo(np.float64).eps
     norms, query_norms = squared_norms(X_train), squared_norms(X)
+    transposed = X_train.T.tocsr() if sp.issparse(X_train) else X_train.T  # converted once, not in each product
     step = max(1, _BLOCK_ENTRIES // X_train.shape[0])
     for start in range(0, X.shape[0], step):
-        part = X[start : start + step]
-        product = part @ X_train.T
-        lower = product.toarray() if sp.issparse(product) else product
-        lower *= -2.0
-        lower += (1.0 - doubt) * norms
-        lower += (1.0 - doubt) * query_norms[start : start + step, None]
+        product = (-2.0 * X[start : start + step]) @ transposed
+        squared = product.toarray() if sp.issparse(product) else product
+        squared += norms
         reach = norms.max() + query_norms[start : start + step]
         # rounding moves a distance by up to grid / 2 and a squared one by grid times the distance
-        yield start, lower, 2.0 * doubt * reach + grid * (2.0 * np.sqrt(2.0 * reach) + grid)
+        yield start, squared, 2.0 * doubt * reach + grid * (2.0 * np.sqrt(2.0 * reach) + grid)
 
 
-def _candidates(lower: np.ndarray, slack: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _candidates(squared: np.ndarray, slack: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the query and training row numbers of all pairs that may be among the k nearest, sorted by both.
 
     Parameters
     ----------
-    lower : ndarray of shape (b, n)
-        Lower bounds of squared distances.
-    slack : ndarray of shape (b,)
-        Differences of the upper bounds to the lower bounds.
+    squared, slack : ndarray of shape (b, n) and of shape (b,)
+        See `_squared_distances`.
     k : int
 
     Notes
@@ -154,13 +143,27 @@ def _candidates(lower: np.ndarray, slack: np.ndarray, k: int) -> tuple[np.ndarra
     The k-th smallest of the minima of disjoint groups of rows is not below the k-th smallest of all rows. This bound
     takes one vectorised pass and a partition of about 8 k minima, and admits few rows that are not neighbours.
     """
-    queries, rows = lower.shape
+    queries, rows = squared.shape
     size = max(1, rows // (_GROUPS_PER_NEIGHBOUR * k))
     groups = rows // size
     # groups of every ``groups``-th row; the last rows may be in no group, which only raises the bound
-    minima = lower[:, : size * groups].reshape(queries, size, groups).min(axis=1)
+    minima = squared[:, : size * groups].reshape(queries, size, groups).min(axis=1)
     upper = np.partition(minima, k - 1, axis=1)[:, k - 1] + slack
-    return np.divmod(np.flatnonzero(lower <= upper[:, None]), rows)
+    return np.divmod(np.flatnonzero(squared <= upper[:, None]), rows)
+
+
+def _first(owners: np.ndarray, values: np.ndarray, k: int) -> np.ndarray:
+    """Return the positions of the k smallest values of each query, shape (b, k); of ties the first ones.
+
+    Parameters
+    ----------
+    owners : int ndarray of shape (p,)
+        Queries of the values, ascending, each at least k times.
+    values : ndarray of shape (p,)
+    k : int
+    """
+    order = np.lexsort((values, owners))  # stable
+    return order[np.flatnonzero(np.diff(owners, prepend=-1))[:, None] + np.arange(k)]
 
 
 def _exact_distances(X_train: Any, X: Any, owners: np.ndarray, candidates: np.ndarray) -> np.ndarray:
@@ -183,10 +186,38 @@ def _exact_distances(X_train: Any, X: Any, owners: np.ndarray, candidates: np.nd
             exact[pairs] = np.sqrt(difference @ ones)  # adds in column order, as cdist does
         return exact
     bounds = np.searchsorted(owners, np.arange(X.shape[0] + 1))
-    for row in range(X.shape[0]):
+    for row in np.flatnonzero(np.diff(bounds)):
         pairs = slice(bounds[row], bounds[row + 1])
         exact[pairs] = cdist(X[row : row + 1], X_train[candidates[pairs]])[0]
     return exact
+
+
+def _nearest(
+    X_train: Any, X: Any, squared: np.ndarray, slack: np.ndarray, k: int, grid: float = 0.0, ordered: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest rows of a block of queries and their distances, see `exact_neighbours`.
+
+    Parameters
+    ----------
+    X_train : ndarray or CSR matrix of shape (n, d)
+    X : ndarray or CSR matrix of shape (b, d)
+    squared, slack, grid
+        See `_squared_distances`.
+    k, ordered
+        See `exact_neighbours`.
+    """
+    owners, candidates = _candidates(squared, slack, k)
+    if not ordered:
+        values = squared[owners, candidates]
+        kept = values <= (values[_first(owners, values, k)[:, -1]] + slack)[owners]
+        owners, candidates = owners[kept], candidates[kept]
+    needed = (ordered | (np.bincount(owners) > k))[owners]  # without an order, k candidates are the neighbours
+    exact = np.full(len(owners), np.nan)
+    exact[needed] = _exact_distances(X_train, X, owners[needed], candidates[needed])
+    if grid > 0:
+        exact = np.rint(exact / grid) * grid
+    chosen = _first(owners, exact, k)
+    return candidates[chosen], exact[chosen]
 
 
 Neighbours = Literal["exact", "hnsw", "ivf"]
@@ -204,7 +235,7 @@ class NeighbourSearch(Protocol):
         """Return the share of the neighbours that are right."""
 
     def neighbours(self, X: Any = None, *, exclude_self: bool = True) -> np.ndarray:
-        """Return row numbers of the neighbours of each query, or of each training row when None, shape (m, k)."""
+        """Return the neighbours of each query, or of each training row when None, in any order, shape (m, k)."""
 
 
 def neighbour_search(X: Any, k: int, kind: Neighbours = "exact", tie_tol: float = 0.0) -> NeighbourSearch:
@@ -230,7 +261,7 @@ class _ExactSearch:
     recall: ClassVar[float] = 1.0
 
     def neighbours(self, X: Any = None, *, exclude_self: bool = True) -> np.ndarray:
-        return exact_neighbours(self.X, self.k, X, exclude_self=exclude_self, tie_tol=self.tie_tol)[0]
+        return exact_neighbours(self.X, self.k, X, exclude_self=exclude_self, tie_tol=self.tie_tol, ordered=False)[0]
 
 
 class ApproximateSearch:

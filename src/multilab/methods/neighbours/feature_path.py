@@ -7,11 +7,10 @@ import numpy as np
 from scipy.linalg.blas import dgemm
 
 from multilab.methods.neighbours._label_counts import label_counts
-from multilab.methods.neighbours._search import _candidates, _exact_distances
+from multilab.methods.neighbours._search import _candidates, _nearest
 from multilab.methods.neighbours.mlknn import MLkNN
 
-_ROWS = 64  # queries per block of distances, which fits into the cache of a core
-_SETS = 512  # queries per block of candidates
+_ROWS = 512  # queries per block of distances
 _WIDTH = 3  # most queries have fewer candidates than this many times k
 
 
@@ -71,41 +70,38 @@ def neighbour_path(
     """
     n = len(X)
     rows = np.vstack([X, X_new])
-    centred = rows - X.mean(axis=0)  # small norms mean small errors
+    # columns in the order of the ranking; small norms mean small errors
+    centred = (rows - X.mean(axis=0)).take(order[: counts[-1]], axis=1)
     norms, group = np.zeros(len(rows)), np.zeros(n, dtype=np.int64)
     # (n, n + m) |z|^2 - 2 x.z of training rows z and queries x; |x|^2 does not change the order of z. Fortran order
     # lets BLAS update it in place.
     partial = np.zeros((n, len(rows)), order="F")
-    blocks = [slice(start, min(start + _SETS, len(rows))) for start in range(0, len(rows), _SETS)]
     nearest = np.empty((len(rows), k), dtype=np.int64)
     done = 0
     for count in counts:
-        part = centred[:, order[done:count]]
+        part = centred[:, done:count]
         added = np.einsum("ij,ij->i", part, part)
         # the product of both is the increment: (n, new columns + 1) and (n + m, new columns + 1)
         left, right = np.column_stack([part[:n], added[:n]]), np.column_stack([-2.0 * part, np.ones(len(rows))])
         norms += added
-        group = _equal_rows(group, X[:, order[done:count]])
+        group = _equal_rows(group, X.take(order[done:count], axis=1))
         done = count
         slack = 16.0 * (count + 16) * np.finfo(np.float64).eps * (norms[:n].max() + norms)
-        chosen = np.sort(order[:count])
-        columns = X[:, chosen]
-        for block in blocks:
-            pieces = []
-            for start in range(block.start, block.stop, _ROWS):
-                few = slice(start, min(start + _ROWS, block.stop))
-                here = partial[:, few]
-                dgemm(1.0, left.T, right[few].T, beta=1.0, c=here, trans_a=True, overwrite_c=True)
-                own = np.arange(start, min(few.stop, n))
-                partial[own, own] = np.inf
-                owners, candidates = _candidates(here.T, slack[few], k)
-                pieces.append((owners + (start - block.start), candidates, here.T[owners, candidates]))
-            owners, candidates, values = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
+        chosen, columns = np.sort(order[:count]), None
+        for start in range(0, len(rows), _ROWS):
+            block = slice(start, min(start + _ROWS, len(rows)))
+            here = partial[:, block]
+            dgemm(1.0, left.T, right[block].T, beta=1.0, c=here, trans_a=True, overwrite_c=True)
+            own = np.arange(start, min(block.stop, n))
+            partial[own, own] = np.inf
+            owners, candidates = _candidates(here.T, slack[block], k)
+            values = here.T[owners, candidates]
             nearest[block], unclear = _nearest_sets(owners, candidates, values, slack[block], k, group)
             if len(unclear):
-                position = unclear + block.start
+                columns = X.take(chosen, axis=1) if columns is None else columns
+                position = unclear + start
                 queries = rows[np.ix_(position, chosen)]
-                nearest[position] = _by_exact_distance(partial[:, position].T, slack[position], k, columns, queries)
+                nearest[position] = _nearest(columns, queries, partial[:, position].T, slack[position], k)[0]
         yield nearest[:n].copy(), nearest[n:].copy()
 
 
@@ -178,12 +174,3 @@ def _kth_smallest(values: np.ndarray, owners: np.ndarray, first: np.ndarray, siz
     for query in np.flatnonzero(~narrow):
         kth[query] = np.partition(values[first[query] : first[query] + size[query]], k - 1)[k - 1]
     return kth
-
-
-def _by_exact_distance(bounds: np.ndarray, slack: np.ndarray, k: int, X: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """Return the k nearest rows of each query by exact distances, shape (b, k); ties go to the smaller row number."""
-    owners, candidates = _candidates(bounds, slack, k)
-    exact = _exact_distances(X, queries, owners, candidates)
-    order = np.lexsort((candidates, exact, owners))
-    first = np.searchsorted(owners, np.arange(len(queries)))
-    return candidates[order[first[:, None] + np.arange(k)]]

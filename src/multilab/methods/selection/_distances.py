@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist, squareform
 
 from multilab.methods.base import MethodError
-from multilab.methods.neighbours._search import _exact_distances, _lower_bounds, exact_neighbours
+from multilab.methods.neighbours._search import _candidates, _exact_distances, _first, _nearest, _squared_distances
 
 _ENTRIES = 2**20  # differences or distances per block: 8 MiB
+_SQUARE = 2**23  # distances of all pairs of rows that are kept at once: 64 MiB, of 2896 rows
 
 
 def feature_scale(X: Any) -> np.ndarray:
@@ -76,9 +77,11 @@ def distance_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
     """
     dense = X.toarray() if sp.issparse(X) else X
     step = max(1, _ENTRIES // len(dense))
+    # each distance once, not in both directions, where all of them fit into memory; the values are the same
+    every = squareform(pdist(dense, "cityblock")) if len(dense) ** 2 <= _SQUARE else None
     for start in range(0, len(dense), step):
         rows = slice(start, min(start + step, len(dense)))
-        distances = cdist(dense[rows], dense, "cityblock")
+        distances = cdist(dense[rows], dense, "cityblock") if every is None else every[rows]
         np.fill_diagonal(distances[:, start:], np.inf)
         yield rows, distances
 
@@ -89,17 +92,18 @@ def smallest(distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     All finite entries of a row are returned if there are fewer; ties go to the smaller column number.
     """
     k = min(k, distances.shape[1])
-    bound = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-    # all ties with the k-th entry are candidates, so that the order below decides
-    rows, columns = np.nonzero((distances <= bound) & np.isfinite(distances))
-    order = np.lexsort((columns, distances[rows, columns], rows))
+    rows, columns = _candidates(distances, np.zeros(len(distances)), k)
+    values = distances[rows, columns]
+    finite = np.isfinite(values)
+    rows, columns = rows[finite], columns[finite]
+    order = np.lexsort((values[finite], rows))  # stable: ties stay in the order of the columns
     rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
     chosen = order[rank < k]
     return rows[chosen], columns[chosen]
 
 
 Metric = Literal["euclidean", "manhattan"]
-_LISTED = 16  # length of the shared neighbour lists; they nearly always contain the more frequent class
+_LISTED = 8  # length of the shared neighbour lists; they nearly always contain the more frequent class
 
 
 def nearest_of_classes(X: Any, Y: np.ndarray, metric: Metric = "euclidean") -> tuple[np.ndarray, np.ndarray]:
@@ -127,9 +131,9 @@ def nearest_of_classes(X: Any, Y: np.ndarray, metric: Metric = "euclidean") -> t
     Notes
     -----
     Distances are those of ``scipy.spatial.distance.cdist``; of equally near rows the one with the smallest number is
-    taken (the LWMF paper leaves ties open). For "euclidean", a list of nearest neighbours in this order, computed once
-    for all labels, gives the result wherever it contains the class. The remaining cases, mostly rows far from the few
-    rows of a rare label, are searched in blocks of one distance matrix, also shared by all labels.
+    taken (the LWMF paper leaves ties open). For "euclidean", a list of nearest neighbours in this order, shared by all
+    labels, gives the result wherever it contains the class. The remaining cases, mostly rows far from the few rows of
+    a rare label, are searched in the same block of the distance matrix.
     """
     if metric not in ("euclidean", "manhattan"):
         raise MethodError(f"nn_metric={metric!r}: give 'euclidean' or 'manhattan'")
@@ -137,8 +141,13 @@ def nearest_of_classes(X: Any, Y: np.ndarray, metric: Metric = "euclidean") -> t
     indices = np.full((2, n, q), -1, dtype=np.int64)
     distances = np.full((2, n, q), np.nan)
     if metric == "euclidean":
-        _from_lists(X, Y, indices, distances)
-        _from_bounds(X, Y, indices, distances)
+        classes = _classes(Y)
+        for start, squared, slack in _squared_distances(X, X):
+            rows = slice(start, start + len(squared))
+            np.fill_diagonal(squared[:, start:], np.inf)
+            near, away = _nearest(X, X[rows], squared, slack, min(_LISTED, n - 1))
+            _from_lists(Y, near, away, indices[:, rows], distances[:, rows])
+            _from_all_rows(X, start, squared, slack, classes, indices[:, rows], distances[:, rows])
     else:
         for rows, block in distance_blocks(X):
             for label, kind, members in _classes(Y):
@@ -156,39 +165,61 @@ def _classes(Y: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
     return [part for part in both if len(part[2])]
 
 
-def _from_lists(X: Any, Y: np.ndarray, indices: np.ndarray, distances: np.ndarray) -> None:
-    """Fill in, in place, the results that the 16 nearest neighbours of each row contain."""
-    near, away = exact_neighbours(X, min(_LISTED, len(Y) - 1))
-    every = np.arange(len(Y))
-    for label, kind, _ in _classes(Y):
-        of_class = Y[:, label][near] == kind  # (n, 16); argmax is the first, so the nearest, of the class
-        first = of_class.argmax(axis=1)
-        present = of_class[every, first]
-        indices[kind, present, label] = near[every, first][present]
-        distances[kind, present, label] = away[every, first][present]
+def _from_lists(Y: np.ndarray, near: np.ndarray, away: np.ndarray, indices: np.ndarray, distances: np.ndarray) -> None:
+    """Fill in, in place, the results of a block of rows that the lists of their nearest neighbours contain.
+
+    Parameters
+    ----------
+    Y : uint8 ndarray of shape (n, q)
+    near, away : ndarray of shape (b, k)
+        The neighbours of the rows, nearest first, and their distances.
+    indices, distances : ndarray of shape (2, b, q)
+        See `nearest_of_classes`.
+    """
+    labels = Y[near]  # (b, k, q)
+    for kind in (0, 1):
+        first = (labels == kind).argmax(axis=1)  # the first, so the nearest, of the class; 0 if there is none
+        row, label = np.nonzero(np.take_along_axis(labels, first[:, None], axis=1)[:, 0] == kind)
+        indices[kind, row, label] = near[row, first[row, label]]
+        distances[kind, row, label] = away[row, first[row, label]]
 
 
-def _from_bounds(X: Any, Y: np.ndarray, indices: np.ndarray, distances: np.ndarray) -> None:
-    """Fill in, in place, the missing results: error bounds choose candidates of a class, exact distances decide."""
-    classes = [(label, kind, members) for label, kind, members in _classes(Y) if (indices[kind, :, label] < 0).any()]
-    for start, lower, slack in _lower_bounds(X, X) if classes else ():
-        rows = slice(start, start + len(lower))
-        np.fill_diagonal(lower[:, start:], np.inf)
-        chosen = []  # (number of the class, row in the block, candidate) of all classes
-        for class_number, (label, kind, members) in enumerate(classes):
-            todo = np.flatnonzero(indices[kind, rows, label] < 0)
-            part = lower[np.ix_(todo, members)]
+def _from_all_rows(
+    X: Any,
+    start: int,
+    squared: np.ndarray,
+    slack: np.ndarray,
+    classes: list[tuple[int, int, np.ndarray]],
+    indices: np.ndarray,
+    distances: np.ndarray,
+) -> None:
+    """Fill in, in place, the missing results of a block: rounded distances choose candidates, exact ones decide.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    start, squared, slack
+        See `_squared_distances`; infinite between a row and itself.
+    classes
+        See `_classes`.
+    indices, distances : ndarray of shape (2, b, q)
+        See `nearest_of_classes`; an index below 0 is missing.
+    """
+    b, n = squared.shape
+    chosen = [(np.empty(0, dtype=np.int64),) * 3]  # (number of the class, row in the block, candidate)
+    for class_number, (label, kind, members) in enumerate(classes):
+        todo = np.flatnonzero(indices[kind, :, label] < 0)
+        if len(todo):
+            part = squared[np.ix_(todo, members)]
             line, column = np.nonzero(part <= (part.min(axis=1) + slack[todo])[:, None])
             candidates = members[column]
             other = todo[line] + start != candidates  # the only row of its class has no other
             chosen.append((np.full(other.sum(), class_number), todo[line][other], candidates[other]))
-        which, owners, candidates = (np.concatenate(parts) for parts in zip(*chosen, strict=True))
-        # labels share candidates: each exact distance is computed once
-        pairs, number = np.unique(owners * len(Y) + candidates, return_inverse=True)
-        exact = _exact_distances(X, X[rows], *np.divmod(pairs, len(Y)))[number]
-        order = np.lexsort((candidates, exact, owners, which))
-        first = np.unique(which[order] * len(Y) + owners[order], return_index=True)[1]
-        for one in order[first]:
-            label, kind, _ = classes[which[one]]
-            indices[kind, owners[one] + start, label] = candidates[one]
-            distances[kind, owners[one] + start, label] = exact[one]
+    which, owners, candidates = (np.concatenate(parts) for parts in zip(*chosen, strict=True))
+    # labels share candidates: each exact distance is computed once
+    pairs, number = np.unique(owners * n + candidates, return_inverse=True)
+    exact = _exact_distances(X, X[start : start + b], *np.divmod(pairs, n))[number]
+    best = _first(which * b + owners, exact, 1)[:, 0]
+    label, kind = (np.array([one[side] for one in classes])[which[best]] for side in (0, 1))
+    indices[kind, owners[best], label] = candidates[best]
+    distances[kind, owners[best], label] = exact[best]

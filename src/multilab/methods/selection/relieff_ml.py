@@ -92,7 +92,7 @@ def group_contrast(X: Any, groups: np.ndarray, k: int) -> np.ndarray:
             line, column = smallest(block[:, members], k)
             counts = np.bincount(line, minlength=len(block))[line]
             coefficients[line, members[column]] += share[rows, group][line] / counts
-        line, column = np.nonzero(coefficients)
+        line, column = np.divmod(np.flatnonzero(coefficients != 0), n)  # much faster than np.nonzero(coefficients)
         total += added_differences(X, line + rows.start, column, coefficients[line, column])
     return feature_scale(X) * total / n
 
