@@ -368,7 +368,7 @@ def _write_report(study: Study) -> Path:
     page = write_report(study)
     write_receipt(study, "stats")
     more = len(study.all_methods) - len(study.methods)
-    variants = f" and {more} of its variants" if more else ""
+    variants = f", and {more} of variants," if more else ""
     line.print(f"{len(study.methods)} methods{variants} on {len(study.datasets)} data sets", f"report {page}")
     return page
 
