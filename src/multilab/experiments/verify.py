@@ -247,7 +247,8 @@ def recompute_study(
     wrong += [*weak, *map(str, differences(computed, committed["cells"], allowed))]
     new = sorted({name.split("/", 2)[2] for name in set(computed) - set(committed["cells"])})
     note = f"; no reference yet for {', '.join(new)}" if new else ""
-    read = f" from {len(reads)} base scores" if reads else ""
+    only_read = {cell.key for cell in reads} - {cell.key for cell in cells}  # the progress counts them too
+    read = f", with {len(only_read)} cells of base scores that they read" if only_read else ""
     done_text = f"{len(done)} cells of {study.name} recomputed{read}, compared at {level} ({allowed:g})"
     return _verdict(wrong, done_text + note)
 
