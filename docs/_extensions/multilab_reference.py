@@ -461,13 +461,24 @@ def outcome(paper: str) -> str:
     claims = json.loads((folder / "claims.json").read_text())
     with (folder / "cells.csv").open(newline="") as file:
         verdicts = Counter(row["verdict"] for row in csv.DictReader(file))
-    rows = [[claim["id"], plain(claim["sentence"]), _outcome_of(claim)] for claim in claims]
+    theirs, own = (
+        [
+            [one["id"], plain(one["sentence"]), _outcome_of(one)]
+            for one in claims
+            if (one["origin"] == "paper") is of_paper
+        ]
+        for of_paper in (True, False)
+    )
+    header = ["Claim", "Sentence", "Outcome"]
     counts = "; ".join(f"{number} *{verdict}*" for verdict, number in verdicts.most_common())
     return "\n".join(
         [
             f"{sum(verdicts.values())} published values: {plain(counts).replace(chr(92) + '*', '*')} "
             "(the :term:`verdicts <verdict>` are explained in the glossary).\n",
-            table(["Claim", "Sentence", "Outcome"], rows, "10 70 20"),
+            f"{len(theirs)} claims of the paper:\n",
+            table(header, theirs, "10 70 20"),
+            *([f"Questions of our own, {len(own)}, which are not counted among its claims:\n"] if own else []),
+            *([table(header, own, "10 70 20")] if own else []),
             "All tables, figures and the ledger with every published value: "
             f"`report <../reports/{paper}/index.html>`__.",
         ]

@@ -61,7 +61,7 @@ def test_metrics_and_methods_of_one_dataset(tmp_path, text):
 
 
 def test_an_unknown_metric_among_known_ones_is_named(tmp_path):
-    with pytest.raises(AuditError, match=r"all metrics must be known: 'CPU hours' is not$"):
+    with pytest.raises(AuditError, match=r"Add `--metric NAME`.*unknown 'CPU hours'\."):
         read_audit_cells(written(tmp_path, "algorithm,Hamming loss,CPU hours\nA,0.194,3\nB,0.21,4\n"))
 
 
@@ -70,7 +70,7 @@ def test_an_unknown_metric_among_known_ones_is_named(tmp_path):
     [
         ("", "at least one line of numbers"),
         ("dataset,method,metric\na,b,c\n", "column 'mean' is missing"),
-        ("a,b\nx,0.1\n", "`--metric` names the metric"),
+        ("a,b\nx,0.1\n", "Add `--metric NAME` for a table of datasets and methods"),
         ("dataset,dataset,method,metric,mean\na,a,b,c,1\n", "two columns are called 'dataset'"),
         (LONG + "emotions,a,hamming_loss,abc,\n", "line 2: mean: 'abc' is not a number"),
         (LONG + "emotions,,hamming_loss,0.1,\n", "line 2: method is empty"),
@@ -164,3 +164,16 @@ def test_names_yaml_next_to_a_table(tmp_path):
     written(tmp_path, "derived: [", "names.yaml")
     with pytest.raises(AuditError, match="not YAML"):
         audited_table(path)
+
+
+def test_cells_of_latex_are_read_and_a_metric_that_is_not_known_is_named(tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    path.write_text("dataset,a,b\nemotions,0.197 $\\pm$ 0.012,\\textbf{0.190} $\\pm$ 0.010\nscene,$0.1$,0.2\n")
+    cells = read_audit_cells(path, metric="hamming_loss")
+    assert [(cell.mean.value, cell.std and cell.std.value) for cell in cells] == [
+        (0.197, 0.012), (0.19, 0.01), (0.1, None), (0.2, None),
+    ]  # fmt: skip
+    assert main(["audit", str(path), "--metric", "haming_los"]) == 0
+    assert "'haming_los'; did you mean 'hamming_loss'?" in capsys.readouterr().err
+    assert main(["audit", str(path), "--metric", "hamming_loss"]) == 0
+    assert not capsys.readouterr().err

@@ -192,11 +192,19 @@ def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monk
     chosen[0].seconds, chosen[1].seconds = 0.5, None
     run(chosen, store)
     assert [entry.status for entry in chosen] == ["stopped", "done"]
-    assert [name for name, _ in limits] == ["br_logistic", "label_frequencies", "br_logistic"]
+    assert [name for name, _ in limits] == ["br_logistic", "label_frequencies", "br_logistic"]  # after all others
     assert limits[0][1] == 60.0  # a tenth of the budget is more than four times the estimate
     assert limits[2][1] > 60.0  # what is left at the end
     assert "with 0 of 2 splits" in chosen[0].note
     assert "br_logistic          stopped" in capsys.readouterr().err
+
+
+def test_a_stopped_method_continues_only_if_by_what_it_took_the_rest_fits(tmp_path):
+    store, (entry,) = Store(tmp_path), entries("label_frequencies")
+    entry.spent = 10.0
+    assert fits._rest_of(entry, store) == 20.0  # two splits, none of which ended
+    assert run_cell(entry.cells[0], store) is None
+    assert fits._rest_of(entry, store) == 10.0
 
 
 def test_a_method_that_fails_or_does_not_fit_in_memory_is_named(tmp_path, capsys):

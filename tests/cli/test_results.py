@@ -212,9 +212,10 @@ def test_learning_curves_are_left_out_and_what_was_searched_comes_first(tmp_path
     assert results(capsys, "--curves").out.count(" over the splits") == 2
 
 
-def test_a_method_without_a_file_is_shown_as_its_class():
+@pytest.mark.parametrize("name", ["gone", "label_frequencies"])  # the file of the second names another class
+def test_a_method_that_is_not_that_of_its_file_is_shown_as_its_class(name):
     settings = {"_target_": "a.b.BinaryRelevance", "estimator": {"_target_": "c.Dummy", "strategy": "prior"}}
-    cell = StoredCell("0" * 64, "done", {"method": "gone", "settings": settings, "parts": {"kind": "train"}})
+    cell = StoredCell("0" * 64, "done", {"method": name, "settings": settings, "parts": {"kind": "train"}})
     assert Inventory(Store("cells")).settings(cell) == ["BinaryRelevance(estimator=Dummy(strategy=prior))"]
 
 

@@ -19,7 +19,7 @@ from multilab import AutoMultiLabel
 from multilab.cli import main
 from multilab.comparison import ComparisonError, portfolio, training_set
 from multilab.comparison.training_set import STACK, Fit, Judgement, Preparation, Stack, TrainingSet, prepared, work
-from multilab.datasets import DatasetError
+from multilab.datasets import DatasetError, DatasetWarning
 from multilab.experiments.method import load_method
 from multilab.metrics import MetricError, macro_f1
 from multilab.models import load_model
@@ -326,6 +326,22 @@ def test_with_time_for_one_fit_there_is_a_linear_model(table, tmp_path):
     np.testing.assert_array_equal(
         load_model(tmp_path / "model").predict_frame(table)[list(model.label_names_)], model.predict(table)
     )
+
+
+def test_a_dropped_column_is_no_feature_and_is_copied_to_the_predictions(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with_id = table.assign(ticket=[f"T-{k}" for k in range(len(table))])
+    with pytest.warns(DatasetWarning, match=r"ticket: looks like a row identifier: drop=\['ticket'\] leaves it out"):
+        quick(budget_fits=6).fit(with_id, "tags")
+    model = quick(budget_fits=6, drop=["ticket"]).fit(with_id, "tags")
+    assert list(model.feature_names_in_) == ["text", "tempo", "key"]
+    np.testing.assert_array_equal(model.predict(with_id), model.predict(table))
+    model.save("model")
+    with_id.drop(columns="tags").to_csv("new.csv", index=False)
+    assert main(["predict", "model", "new.csv", "-o", "out.csv"]) == 0
+    assert pd.read_csv("out.csv")["ticket"].tolist() == with_id["ticket"].tolist()
+    with pytest.raises(ComparisonError, match="drop: no column is called 'tickt'; did you mean 'ticket'"):
+        quick(drop=["tickt"]).fit(with_id, "tags")
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_clear_winner_is_recommended_with_its_numbers() -> None:
     text = " ".join(advice.sentences)
     assert advice.method == "good"
     assert advice.level == ()
-    assert "Use good, the best of the 2 methods: Macro F1 0.6040 on average over 5 splits" in text
+    assert "Use good, the best of 2 methods: Macro F1 0.6040 on average over 5 splits" in text
     assert "The best baseline, base, which reads no features, has 0.1000." in text
     assert "Next is poor, 0.2000 worse on average" in text
     assert "Every other method is significantly worse at 0.05" in text
@@ -133,16 +133,37 @@ TUNED = {"good + thresholds": "good"}
 def test_thresholds_whose_gain_may_be_chance_are_not_recommended() -> None:
     advice = recommend(board({"base": BASE, "good": GOOD, "good + thresholds": NOISY}, tuned=TUNED), ["base"])
     assert advice.method == "good"
-    assert advice.sentences[0].startswith("Use good with its own decisions, the only method whose decisions")
+    assert advice.sentences[0].startswith(
+        "Use good with its own decisions, the only method, tried with its own decisions and with tuned thresholds:"
+    )
     gain = board({"a": GOOD, "b": NOISY}).difference("b", "a")
     assert gain["low"] < 0 < gain["mean"]
     assert (
-        f"Tuned thresholds of good show no significant gain (+0.0200, 95 % interval {gain['low']:+.4f} to "
-        f"{gain['high']:+.4f})." in advice.sentences
+        "Highest mean: good + thresholds, 0.6240. It is not recommended because its gain over the own decisions of "
+        f"good may be chance (+0.0200, uncorrected 95 % interval {gain['low']:+.4f} to {gain['high']:+.4f})."
+        in advice.sentences
     )
+    assert advice.highest == "good + thresholds"
     assert advice.paid.loc["macro_f1"].tolist() == pytest.approx([0.604, 0.624, 0.02])
     one_split = recommend(board({"good": [0.5], "good + thresholds": [0.6]}, tuned=TUNED))
     assert one_split.method == "good"
+
+
+def test_the_first_sentence_says_what_the_method_is_and_which_thresholds_were_tried() -> None:
+    values = {"base": BASE, "base + thresholds": BASE, **{m: [v - 0.1 for v in GOOD] for m in "abc"}}
+    values |= {"good": GOOD, "good + thresholds": [v - e for v, e in zip(GOOD, (0.03, 0.04, 0.05), strict=False)]}
+    values["good + thresholds"] += [v - 0.04 for v in GOOD[3:]]
+    baselines = ["base", "base + thresholds"]
+    advice = recommend(board(values, tuned=TUNED), baselines, titles={"good": "a new method"})
+    assert advice.sentences[0].startswith(
+        "Use good (a new method) with its own decisions, the best of 4 methods, of which good was tried with tuned "
+        "thresholds too: Macro F1"
+    )
+    assert any("Tuned thresholds of good are a loss (-0.0400, uncorrected" in sentence for sentence in advice.sentences)
+    assert any("corrected for all 6 comparisons" in sentence for sentence in advice.sentences)  # 3 + 1 + 2 baselines
+    every = {**values, **{f"{m} + thresholds": [v - 0.3 for v in GOOD] for m in "abc"}}
+    advice = recommend(board(every, tuned={f"{m} + thresholds": m for m in ("good", *"abc")}), baselines)
+    assert "the best of 4 methods, each with its own decisions and with tuned thresholds: " in advice.sentences[0]
 
 
 def test_thresholds_with_a_gain_are_recommended_with_what_they_cost() -> None:

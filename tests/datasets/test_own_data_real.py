@@ -39,7 +39,7 @@ def test_a_benchmark_set_as_a_file_of_ones_own(tmp_path, monkeypatch, capsys):
     assert "rows       194\n" in out
     assert "category   landmass (6 values), zone (4 values), language (10 values), religion (8 values)\n" in out
     assert "missing    area (15 rows)\n" in out
-    assert "warning    look like row identifiers, leave them out (drop): number\n" in out
+    assert "warning    look like row identifiers, leave them out (--drop): number\n" in out
     assert (
         main(
             [

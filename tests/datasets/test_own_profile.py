@@ -66,6 +66,15 @@ def test_identifiers_and_free_text(tmp_path):
     assert profile.text == {}
 
 
+def test_identifiers_of_letters_and_categories_that_may_be_free_text(tmp_path):
+    path = tmp_path / "set.csv"
+    rows = (f"T-{k},order {k % 60} late,{'ab'[k % 2]},{k % 2}\n" for k in range(200))
+    path.write_text("id,subject,kind,y\n" + "".join(rows))
+    profile = profile_table(read_frames(path, labels_last=1))
+    assert profile.identifiers == ["id"]
+    assert profile.phrases == {"subject": 60}
+
+
 def test_a_plan_follows_the_defaults_and_says_what_was_done(tmp_path):
     path = tmp_path / "set.csv"
     path.write_text("colour,size,tag_a,tag_b\nred,1,1,0\nblue,,0,1\n,3,1,1\n")

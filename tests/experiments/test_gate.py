@@ -428,3 +428,10 @@ def test_a_sample_is_drawn_from_the_methods_that_are_named(tmp_path, monkeypatch
     assert "gate passed: 3 cells of tiny recomputed" in capsys.readouterr().out
     assert main(["gate", "--study", "tiny", "--method", "mlknn,br_logistic", "--sample", "9"]) == 1
     assert "GATE: genes-toy/0/mlknn: hamming_loss is" in capsys.readouterr().out
+    assert main(["gate", "--study", "tiny", "--method", "br_logistic", "--dataset", "genes-toy"]) == 0
+    assert "gate passed: 3 cells of tiny recomputed, compared at L1" in capsys.readouterr().out
+    assert main(["gate", "--study", "tiny", "--method", "mlknn"]) == 1  # without a reference: the committed scores
+    assert "GATE: genes-toy/0/mlknn: hamming_loss is" in capsys.readouterr().out
+    assert main(["gate", "--study", "tiny", "--dataset", "genes-toi"]) == 2
+    assert "did you mean 'genes-toy'?" in capsys.readouterr().err
+    assert main(["study", "train", "--study", "tiny", "--method", "mlknn", "--dataset", "genes-toy"]) == 0

@@ -241,6 +241,7 @@ _NEEDED = ("dataset", "method", "metric", "mean")
 _PARTS = ("mean", "std", "rank")
 _MISSING = {"", "-", "--", "---", "/", "na", "n/a", "nan", "dnf", "dns", "none", "\N{EN DASH}", "\N{EM DASH}"}
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
+_LATEX = re.compile(r"\\(?:textbf|mathbf|underline)\s*\{([^{}]*)\}")
 _CELL = re.compile(r"([^±(+]+?)\s*(?:(?:±|\+/-|\+-|\\pm)\s*([\d.eE+-]+))?\s*(?:\(\s*([\d.]+)\s*\))?")
 
 
@@ -343,9 +344,9 @@ def _wide(path: Path, header: list[str], rows: _Rows, metric: str, table: str, d
         parts = [part for part in ([row[0].strip() for _, row in rows], columns) if any(map(quantity_of, part))]
         unknown = min(([one for one in part if not quantity_of(one)] for part in parts), key=len, default=[])
         raise AuditError(
-            f"{path}: not the long form (columns {', '.join(_NEEDED)}); of a table of datasets and methods, `--metric` "
-            "names the metric, and in one of metrics and methods all metrics must be known"
-            + (f": {', '.join(map(repr, unknown))} is not" if unknown else "")
+            f"{path}: which metric? Add `--metric NAME` for a table of datasets and methods"
+            + (f". If it is one of metrics and methods: unknown {', '.join(map(repr, unknown))}" if unknown else "")
+            + f". The long form has the columns {', '.join(_NEEDED)}"
         )
     cells = []
     for line, row in rows:
@@ -353,8 +354,9 @@ def _wide(path: Path, header: list[str], rows: _Rows, metric: str, table: str, d
             raise AuditError(f"{path}: line {line}: {len(row)} fields where line 1 has {len(header)}")
         head = row[0].strip()
         for column, text in zip(columns, row[1:], strict=True):
-            match = None if text.strip().lower() in _MISSING else _CELL.fullmatch(text.strip())
-            if match is None and text.strip().lower() not in _MISSING:
+            plain = _LATEX.sub(r"\1", text).replace("$", "").strip()
+            match = None if plain.lower() in _MISSING else _CELL.fullmatch(plain)
+            if match is None and plain.lower() not in _MISSING:
                 raise AuditError(f"{path}: line {line}: {column}: {text!r} is not a number")
             where = f"{path}: line {line}: {column}"
             mean, std, rank = (_number((match[i] or "") if match else "", where) for i in (1, 2, 3))

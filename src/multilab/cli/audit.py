@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -60,8 +61,13 @@ def audit(
     """
     from multilab.audit import as_json as json_of
     from multilab.audit import audit_table, report_lines, summary_line
+    from multilab.core.messages import did_you_mean
+    from multilab.metrics import METRICS
 
     audited = audited_table(table, metric=metric, names=names, sizes=sizes, dataset=dataset, size=size, cards=cards)
+    if unknown := unknown_metrics(audited):
+        near = did_you_mean(unknown[0], METRICS) if len(unknown) == 1 else ""
+        print(f"checked without the rules of their metric: {', '.join(map(repr, unknown))}{near}", file=sys.stderr)
     findings = [f for f in audit_table(audited) if f.severity == "fault" or not faults]
     if as_json:
         print(json.dumps(json_of(findings, audited), indent=1, ensure_ascii=False))
@@ -69,6 +75,11 @@ def audit(
         lines = report_lines(findings, max(100, shutil.get_terminal_size((140, 24)).columns))
         print("\n".join([*lines, *([""] if lines else []), summary_line(findings, audited)]))
     return int(any(finding.severity == "fault" for finding in findings))
+
+
+def unknown_metrics(audited: AuditTable) -> list[str]:
+    """Return the metrics of results of which nothing is known, in their order."""
+    return list(dict.fromkeys(cell.metric for cell in audited.cells if not cell.kind and cell.quantity is None))
 
 
 def audited_table(

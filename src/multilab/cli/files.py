@@ -6,6 +6,7 @@ import functools
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -324,7 +325,8 @@ def _registered(path: str, options: Mapping[str, Any]) -> str:
 
 def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
     """Return what a user should know of a table before learning from it, a line each."""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(profile.kinds.items()))
+    known = content.get("kinds", {})
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(_kind_counts(profile, known).items()))
     lines = [f"rows       {profile.rows}", f"features   {profile.features}: {kinds}"]
     of_text = {**profile.text, **profile.free_text}
     if "kinds" in content:
@@ -347,7 +349,17 @@ def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
     if profile.empty:
         lines.append(f"note       left out, no row has a value: {_first(profile.empty)}")
     lines += [f"note       {note}" for note in content["notes"]]
+    lines += [
+        f"note       {name}: {count} values with spaces; if it is free text: --columns {name}=text"
+        for name, count in profile.phrases.items()
+        if known.get(name) == "category"
+    ]
     return lines + [f"warning    {warning}" for warning in _warnings(profile, content)]
+
+
+def _kind_counts(profile: TableProfile, kinds: Mapping[str, str]) -> Mapping[str, int]:
+    """Return the number of features per kind: as they are read, else as they are written."""
+    return Counter(re.split("[: ]", kind)[0] for kind in kinds.values()) if kinds else profile.kinds
 
 
 def _by_kind(kinds: Mapping[str, str], values: Mapping[str, int]) -> dict[str, list[str]]:
@@ -370,11 +382,12 @@ def _warnings(profile: TableProfile, content: Mapping[str, Any]) -> list[str]:
     kinds = content.get("kinds", {})
     wide = [name for name, count in profile.text.items() if count > _MANY and name not in kinds]
     lines = []
-    if profile.identifiers:
-        lines.append(f"look like row identifiers, leave them out (drop): {_first(profile.identifiers)}")
+    identifiers = [name for name in profile.identifiers if kinds.get(name) in (None, "number", "category")]
+    if identifiers:
+        lines.append(f"look like row identifiers, leave them out (--drop): {_first(identifiers)}")
     if profile.leaks:
         reasons = (f"{name!r}: {reason}" for name, reason in profile.leaks.items())
-        lines.append(f"features that may give labels away, leave them out (drop) if so: {_first(reasons)}")
+        lines.append(f"features that may give labels away, leave them out (--drop) if so: {_first(reasons)}")
     if profile.duplicates:
         lines.append(
             f"{profile.duplicates} rows repeat the features of an earlier row, {profile.conflicts} of them with other "

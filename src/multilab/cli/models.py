@@ -32,7 +32,7 @@ from multilab.cli.options import (
 from multilab.core import MultilabError, write_atomically
 from multilab.core.files import refuse_overwriting
 from multilab.core.messages import printable, unknown_name
-from multilab.core.text import comma_separated, excerpt
+from multilab.core.text import comma_separated, excerpt, first_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,15 +214,16 @@ def _recommended(dataset: str, budget: float, metric: str, cv: int | None) -> di
 def predict(
     model: str, rows: str, output: str | None, strict: bool, vectors: Path | None, tracking_uri: str | None
 ) -> None:
-    """Predict the rows of a file: decisions and probabilities.
+    """Predict the rows of a file: decisions, and probabilities or scores.
 
     \b
     multilab predict models:/mine@champion new.csv -o out.csv
 
     MODEL is models:/mine@champion, models:/m-..., or a folder of `multilab fit --output`. ROWS is a CSV, TSV, JSON,
     Excel, Parquet or ARFF file with the columns of the training file, in any order. The result has the columns that
-    the card drops, such as an identifier (but none with the name of a prediction), then a decision and a probability
-    per label. Unreadable cells count as missing; the command prints how many there are.
+    the card drops, such as an identifier (but none with the name of a prediction), then per label a decision and a
+    probability, or a score if the method has no probabilities (`multilab fit --calibration sigmoid` makes them).
+    Unreadable cells count as missing; the command prints how many there are.
 
     A folder of Parquet files, and a Parquet file of at least 2^27 cells, is read, predicted and written in batches of
     rows; -o is then a .parquet, .csv or .tsv file.
@@ -382,7 +383,8 @@ def explain(
     coefficients = coefficient_table(saved, label) if label is not None else None
     wanted = saved.label_names if label is None else [label]
     if coefficients is not None and not set(wanted) <= set(frame.columns):
-        print(f"{rows} has no column {label!r}: no permutation importance", file=sys.stderr)
+        missing = saved.encoder.reading.get("tags", label)
+        print(f"{rows} has no column {missing!r}: no permutation importance", file=sys.stderr)
         table = coefficients
     else:
         bar = ProgressBar("permutation importance")
@@ -394,6 +396,11 @@ def explain(
         value = f"{about['metric']} {about['value']:.4f} on {about['rows']} rows{unobserved}"
         print(f"{what}: {value}; loss when a column is permuted")
         _print_table(table)
+        texts = set(saved.encoder.text_columns) & set(table.loc[table["importance"] > 0, "column"])
+        texts = {column.name for column in saved.encoder.columns if column.is_text} & texts
+        if texts and coefficients is None:
+            how = "give --label" if label is None else "fit a method that is linear per label, such as br_linear_svm"
+            print(f"for the words of {first_few(sorted(texts), 3)}, {how}")
     if coefficients is not None:
         print(f"{coefficients.columns[1]}s of the model, on scaled features:")
         _print_table(coefficients)

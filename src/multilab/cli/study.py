@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.options import COUNT, METHOD, SEED, STUDY, engine_options, study_option, tracking_option
+from multilab.cli.options import COUNT, DATASET, METHOD, SEED, STUDY, engine_options, study_option, tracking_option
 from multilab.core import read_json, report_dir, write_atomically
 from multilab.core.shell import command, short_path
 from multilab.core.text import comma_separated
@@ -142,6 +142,9 @@ def claims(study: str | None) -> None:
 @study.command()
 @study_option()
 @click.option("--method", type=METHOD, metavar="NAME,...", help="Only these methods of the study.")
+@click.option(
+    "--dataset", type=DATASET, metavar="NAME,...", help="Compare with the committed scores on these datasets."
+)
 @click.option("--sample", type=COUNT, help="Recompute N random cells of the committed scores.")
 @click.option("--seed", type=SEED, help="Seed of the random cells (default: a new one each time).")
 @click.option("--store", metavar="FOLDER", help="Folder for the cells (default: a temporary one, removed afterwards).")
@@ -151,6 +154,7 @@ def claims(study: str | None) -> None:
 def verify(
     study: str,
     method: str | None,
+    dataset: str | None,
     sample: int | None,
     seed: int | None,
     store: str | None,
@@ -162,25 +166,38 @@ def verify(
     The command uses no cache and lists all differences.
 
     \b
-    multilab study verify                                      the quick study with its reference numbers
-    multilab study verify --study mlwse-core --sample 20       random cells of a committed study
+    multilab gate                                        the quick study with its reference numbers
+    multilab gate --study mlwse-core --sample 20         random cells of a committed study
+    multilab gate --study mlwse --method br --dataset flags   all cells of a method on a dataset
 
-    This is the reproducibility gate: `multilab gate` is the same command. Exit code 1: a number differs.
+    This is the reproducibility gate: `multilab gate` and `multilab study verify` are the same command. Exit code 1: a
+    number differs.
     """
     from multilab.experiments.study import load_study
-    from multilab.experiments.verify import recompute_sample, recompute_study
+    from multilab.experiments.verify import load_reference, recompute_sample, recompute_study
 
-    if accept and (method or sample):
-        raise click.UsageError("--accept writes the reference of all methods; leave out --method and --sample.")
+    if accept and (method or dataset or sample):
+        raise click.UsageError("--accept writes the reference of all methods; leave out --method, --dataset, --sample.")
     described = load_study(study)
+    methods, datasets = (comma_separated(names) if names else None for names in (method, dataset))
+    _check_columns(described, methods, datasets)
     with tempfile.TemporaryDirectory(prefix="multilab-gate-") as folder:
-        methods = comma_separated(method) if method else None
-        if sample:
-            return recompute_sample(described, store or folder, sample, seed, methods)
+        if sample or datasets or (methods and load_reference(study) is None):
+            return recompute_sample(described, store or folder, sample, seed, methods, datasets)
         return recompute_study(described, store or folder, methods, accept, verbose)
 
 
 gate = verify
+
+
+def _check_columns(study: Study, methods: list[str] | None, datasets: list[str] | None) -> None:
+    """Refuse names that a study does not have."""
+    from multilab.core.messages import unknown_name
+
+    for kind, names, known in (("method", methods, study.all_methods), ("dataset", datasets, study.datasets)):
+        for name in names or ():
+            if name not in known:
+                raise ExperimentError(f"study {study.name}: {unknown_name(kind, name, known)}")
 
 
 @study.command()
@@ -279,16 +296,18 @@ def base_scores(study: str) -> int:
 @study.command(hidden=True)
 @study_option()
 @click.option("--method", type=METHOD, help="Only this method; writes no receipt.")
+@click.option("--dataset", type=DATASET, help="Only this dataset; writes no receipt.")
 @engine_options
-def train(study: str, method: str | None) -> int:
-    """Fit and score the methods of a study over its datasets and splits."""
-    from multilab.core.messages import unknown_name
+def train(study: str, method: str | None, dataset: str | None) -> int:
+    """Fit and score the methods of a study over its datasets and splits.
+
+    Cells that are in the store are not fitted again. `multilab gate` recomputes them without it.
+    """
     from multilab.experiments import stages
 
     plan = _plan(study)
-    if method is not None and method not in plan.study.all_methods:
-        raise ExperimentError(f"study {study}: {unknown_name('method', method, plan.study.all_methods)}")
-    return stages.train(plan, method)
+    _check_columns(plan.study, [method] if method else None, [dataset] if dataset else None)
+    return stages.train(plan, method, dataset)
 
 
 @study.command(hidden=True)
@@ -349,7 +368,7 @@ def _write_report(study: Study) -> Path:
     page = write_report(study)
     write_receipt(study, "stats")
     more = len(study.all_methods) - len(study.methods)
-    variants = f" and {more} of its variants" if more else ""
+    variants = f", and {more} of variants," if more else ""
     line.print(f"{len(study.methods)} methods{variants} on {len(study.datasets)} data sets", f"report {page}")
     return page
 

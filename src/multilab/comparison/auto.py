@@ -6,6 +6,7 @@ import math
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import unknown_name
 from multilab.datasets.embeddings import embedded_frame
+from multilab.datasets.errors import DatasetWarning
 from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names
 from multilab.metrics.registry import DEFINED
@@ -29,6 +31,7 @@ from multilab.model_selection.group_kfold import group_matrix
 if TYPE_CHECKING:
     from multilab.comparison.plan import PlannedMethod
     from multilab.comparison.training_set import Judged, TrainingSet
+    from multilab.datasets import TableEncoder
     from multilab.models.saved_model import SavedModel
     from multilab.statistics import Leaderboard
 
@@ -62,6 +65,9 @@ class AutoMultiLabel(MultiLabelClassifier):
         ``time_limit=None`` the result is then the same on every run.
     columns : mapping of str to str, optional
         Kinds of columns of a frame, instead of recognising them: ``{"zip": "category"}``, see `FrameEncoder`.
+    drop : sequence of str, optional
+        Columns of a frame that are not read, such as an identifier; new rows may have them. `multilab predict` copies
+        them from the file to the predictions.
     n_jobs : int, optional
         Number of parallel fits, each in a process; 1 when None, the number of cores for -1.
     random_state : int or RandomState, optional
@@ -136,6 +142,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         *,
         budget_fits: int | None = None,
         columns: Mapping[str, str] | None = None,
+        drop: Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -143,6 +150,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         self.metric = metric
         self.budget_fits = budget_fits
         self.columns = columns
+        self.drop = drop
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -180,9 +188,10 @@ class AutoMultiLabel(MultiLabelClassifier):
         if isinstance(X, pd.DataFrame):
             X = X.rename(columns=lambda name: str(name).strip())
         X, weights, groups, others = _taken_out(X, sample_weight, groups)
+        X, dropped = _without(X, self.drop)
         X, y, weights, groups = self._present_rows(X, y, weights, groups)
         X, Y, self._tags_column = self._rows_and_labels(X, y)
-        self._dropped = [*filter(None, [self._tags_column]), *others]
+        self._dropped = [*dropped, *filter(None, [self._tags_column]), *others]
         if Y.shape[0] < 2:
             raise ComparisonError(f"a model needs two rows or more, got n_samples = {Y.shape[0]}")
         names = [str(name) for name in getattr(self, "label_names_", [f"label{k}" for k in range(Y.shape[1])])]
@@ -195,6 +204,8 @@ class AutoMultiLabel(MultiLabelClassifier):
             _Search(self, rows, began).run()
             self._folds = rows.folds
         self._training, self._seed = (X, Y, names), seed
+        if isinstance(X, pd.DataFrame):
+            _warn_of_columns(X, self.encoder_)
         return self
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -341,7 +352,7 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
         CrossValidated([], values, 1 / max(len(folds) - 1, 1), Y, scores, decisions),
         dataset={
             "name": name,
-            "title": name,
+            "title": "the table given to AutoMultiLabel",
             "digest": None,
             "card_digest": None,
             "instances": len(Y),
@@ -418,7 +429,7 @@ class _Search:
         from multilab.comparison.training_set import Judgement
 
         if entry.status == "done" and entry.name not in self.judged:
-            unit = Judgement(entry.name)
+            unit = Judgement(entry.name, guard=entry.name != self.portfolio.baseline)
             if reason := self._do(unit):
                 entry.status, entry.note = "failed", reason
             else:
@@ -542,7 +553,8 @@ class _Search:
         model, baselines = self.model, (self.portfolio.baseline, tuned_name(self.portfolio.baseline))
         board = self._board(entries)
         if self.judged:
-            model.recommendation_ = recommend(board, baselines, certain=False)
+            titles = {one.name: one.member.description for one in entries}
+            model.recommendation_ = recommend(board, baselines, certain=False, titles=titles)
             names = [str(name) for name in board.table.index]
             usable = [one for one in names if one not in baselines and one not in board.over_assigned]
             model.best_ = model.recommendation_.method or next(iter([*usable, *names]))
@@ -609,6 +621,37 @@ def _taken_out(X: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, list[s
             given[argument] = X[column]
             names.append(column)
     return (X.drop(columns=names) if names else X), given["sample_weight"], given["groups"], names
+
+
+def _without(X: Any, drop: Any) -> tuple[Any, list[str]]:
+    """Return X without some columns, and their names."""
+    from multilab.datasets.columns import names_to_drop
+
+    names = [str(name).strip() for name in names_to_drop(drop)]
+    if names and not isinstance(X, pd.DataFrame):
+        raise ComparisonError(f"drop={names} names columns: X must be a pandas.DataFrame")
+    for name in names:
+        if name not in X.columns:
+            raise ComparisonError(f"drop: {unknown_name('column', name, list(map(str, X.columns)))}")
+    return (X.drop(columns=names) if names else X), names
+
+
+def _warn_of_columns(X: pd.DataFrame, encoder: TableEncoder) -> None:
+    """Warn of categories that look like identifiers or free text."""
+    from multilab.datasets.profiling import MANY_PHRASES
+
+    for column in encoder.columns:
+        if column.kind.name != "category" or column.name not in X:
+            continue
+        texts = {text for text in X[column.name].unique() if isinstance(text, str)}
+        phrases = sum(" " in text.strip() for text in texts)
+        if not phrases and len(texts) == len(X) > MANY_PHRASES:
+            advice = f"looks like a row identifier: drop=[{column.name!r}] leaves it out"
+        elif phrases > MANY_PHRASES:
+            advice = f"{phrases} values with spaces; if it is free text: columns={{{column.name!r}: 'text'}}"
+        else:
+            continue
+        warnings.warn(f"{column.name}: {advice}", DatasetWarning, stacklevel=3)
 
 
 def _split_frame(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:

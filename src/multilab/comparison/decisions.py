@@ -104,7 +104,13 @@ def objective_of(metric: str) -> str:
 
 
 def held_out_effects(
-    entries: Sequence[PlannedMethod], scores: CellScores, sizes: Sizes, metric: str, deadline: float, n_jobs: int
+    entries: Sequence[PlannedMethod],
+    scores: CellScores,
+    sizes: Sizes,
+    metric: str,
+    deadline: float,
+    n_jobs: int,
+    baseline: str = "",
 ) -> Effects:
     """Score the training rows out of fold, method by method until the deadline, and tune thresholds and calibration.
 
@@ -119,6 +125,8 @@ def held_out_effects(
     deadline : float
         By ``time.monotonic``.
     n_jobs : int
+    baseline : str
+        The method whose thresholds have no guard.
 
     Returns
     -------
@@ -135,7 +143,7 @@ def held_out_effects(
             effects.left_out[entry.name] = reason
             continue
         try:
-            rows = [_effects(cell, scores, objective) for cell in entry.cells]
+            rows = [_effects(cell, scores, objective, entry.name != baseline) for cell in entry.cells]
         except MultilabError as error:  # labels that were not observed
             effects.left_out[entry.name] = str(error)
             continue
@@ -175,22 +183,29 @@ def _run(entry: PlannedMethod, store: Store, sizes: Sizes, deadline: float, n_jo
 
 
 def guarded_decisions(
-    held: np.ndarray, Y: np.ndarray, objective: str, sample_weight: np.ndarray | None = None, policy: str | None = None
+    held: np.ndarray,
+    Y: np.ndarray,
+    objective: str,
+    sample_weight: np.ndarray | None = None,
+    policy: str | None = None,
+    guard: bool = True,
 ) -> TunedThresholdClassifier:
     """Return guarded decisions for an objective, from held-out scores in [0, 1]: the one rule of every recommendation.
 
-    Its ``predict`` takes scores of other rows.
+    Its ``predict`` takes scores of other rows. Without ``guard`` they are those of a baseline, which shows what
+    thresholds reach without features: assigning a label to all rows, which the guard forbids.
     """
     chosen: Any = policy or DECISIONS[objective]
-    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=chosen, guard=True)
+    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=chosen, guard=guard)
     return tuned.fit(held, Y, sample_weight)
 
 
-def tuned_decisions(cell: Cell, scores: CellScores, objective: str) -> np.ndarray:
-    """Return the decisions of a cell by guarded thresholds of the stored out-of-fold scores of its training rows."""
+def tuned_decisions(cell: Cell, scores: CellScores, objective: str, guard: bool = True) -> np.ndarray:
+    """Return the decisions of a cell by thresholds of the stored out-of-fold scores of its training rows."""
     train, _ = indices(cell.split_ref)
     held, predicted, _ = _held_out_scores(cell, scores.store)
-    return np.asarray(guarded_decisions(held, scores.Y[train], objective).predict(predicted))  # type: ignore[index]
+    tuned = guarded_decisions(held, scores.Y[train], objective, guard=guard)  # type: ignore[index]
+    return np.asarray(tuned.predict(predicted))
 
 
 def _held_out_scores(cell: Cell, store: Store) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -201,13 +216,13 @@ def _held_out_scores(cell: Cell, store: Store) -> tuple[np.ndarray, np.ndarray, 
     return expit(held), expit(predicted), False  # thresholds depend on the order of the scores only
 
 
-def _effects(cell: Cell, scores: CellScores, objective: str) -> tuple[_Values, _Values, pd.DataFrame]:
+def _effects(cell: Cell, scores: CellScores, objective: str, guard: bool) -> tuple[_Values, _Values, pd.DataFrame]:
     """Return the metrics of decisions and of probabilities of one split, as predicted and tuned, and the labels."""
     train, test = indices(cell.split_ref)
     Y_train, Y_test = scores.Y[train], scores.Y[test]  # type: ignore[index]
     held, predicted, probabilities = _held_out_scores(cell, scores.store)
     own = scores.store.arrays(cell.key)["decisions"]
-    decided = {"as predicted": own, "tuned": tuned_decisions(cell, scores, objective)}
+    decided = {"as predicted": own, "tuned": tuned_decisions(cell, scores, objective, guard)}
     names = [name for name in scores.metrics if name not in _CALIBRATION]
     thresholds = {kind: metric_values(Y_test, predicted, decisions, names) for kind, decisions in decided.items()}
     labels = scores.decided(cell, decided["tuned"])

@@ -40,7 +40,9 @@ def run_methods(
     display: Watcher,
     work: Callable[[Any, Any], str | None] | None = None,
 ) -> None:
-    """Run the methods in order and set the status of each; what was stopped continues if time is left at the end.
+    """Run the methods in order and set the status of each.
+
+    What was stopped continues after all others, if by what it has taken the time that is left is enough.
 
     The estimates are scaled by what the methods so far took compared with theirs: the curves were measured on another
     machine.
@@ -78,8 +80,14 @@ def run_methods(
             ratios.append(math.log(entry.spent / entry.wall(n_jobs)))
     for entry in entries:
         left = deadline - time.monotonic()
-        if entry.status == "stopped" and left > 0:
+        if entry.status == "stopped" and _rest_of(entry, store) < left:
             _run(entry, store, left, entry.wall(n_jobs), n_jobs, display, work)
+
+
+def _rest_of(entry: PlannedMethod, store: Any) -> float:
+    """Return the seconds that a stopped method still needs by what it took, at least for one split."""
+    there = sum(store.has(cell.key) for cell in entry.cells)
+    return entry.spent * (len(entry.cells) - there) / max(there, 1)
 
 
 def _refused_for_time(entry: PlannedMethod, wall: float, left: float) -> str:

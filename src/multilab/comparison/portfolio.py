@@ -55,6 +55,12 @@ class PortfolioMethod:
         """Name of the method."""
         return self.method.name
 
+    @property
+    def description(self) -> str:
+        """What the method is: the first clause of its reason, else its title."""
+        clause = self.reason.partition(";")[0].removesuffix(".")
+        return clause[:1].lower() + clause[1:] or self.method.title
+
     def on_sparse(self) -> "PortfolioMethod":
         """Return the member for a sparse matrix, without standardisation."""
         changes = {"preprocessing": "none"} if self.method.preprocessing == "standard" else {}

@@ -26,6 +26,8 @@ _NO_MODEL = (
     "Do not deploy a model yet: check whether the features carry information about the labels, try another metric, "
     "or collect more rows."
 )
+HIGHEST = "Highest mean:"
+"""Begin of the sentence about the highest mean, if that is not recommended."""
 _TEST = "corrected resampled t test, Holm"
 
 
@@ -48,7 +50,9 @@ class Recommendation:
         If the method was compared with and without tuned thresholds: means of the first metric and of others that
         depend on decisions (index), ``own``, ``thresholds`` and ``change``.
     over_assigned : dict of str to list of OverAssigned
-        The labels that each method assigns far too often, see `multilab.metrics.over_assigned`.
+        The labels that each method but a baseline assigns far too often, see `multilab.metrics.over_assigned`.
+    highest : str
+        The method with tuned thresholds that has the highest mean but no significant gain; empty if there is none.
     """
 
     method: str | None
@@ -57,6 +61,7 @@ class Recommendation:
     cheaper: tuple[str, ...] = ()
     paid: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_PAID_COLUMNS))
     over_assigned: dict[str, list[OverAssigned]] = field(default_factory=dict)
+    highest: str = ""
 
     def __str__(self) -> str:
         text = "\n".join(self.sentences)
@@ -73,7 +78,13 @@ class Recommendation:
         )
 
 
-def recommend(board: Leaderboard, baselines: Sequence[str] = (), *, certain: bool = True) -> Recommendation:
+def recommend(
+    board: Leaderboard,
+    baselines: Sequence[str] = (),
+    *,
+    certain: bool = True,
+    titles: Mapping[str, str] | None = None,
+) -> Recommendation:
     """Recommend the method with the best mean of the first metric among those whose decisions can be used.
 
     Two kinds of methods are never recommended: those with tuned thresholds whose gain over the method's own decisions
@@ -90,6 +101,8 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = (), *, certain: boo
     certain : bool, default=True
         Whether tuned thresholds need a significant gain. If False, any gain counts unless macro, micro or example F1
         loses more: for programs whose user chose the metric.
+    titles : mapping of str to str, optional
+        Titles of methods, for the first sentence.
 
     Returns
     -------
@@ -115,20 +128,26 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = (), *, certain: boo
     baseline = next((name for name in names if name in baselines), None)
     if not contenders:
         return Recommendation(None, (f"Only the baseline {baseline} finished, so there is nothing to recommend.",))
-    flagged = board.over_assigned
+    flagged = {name: board.over_assigned[name] for name in contenders if name in board.over_assigned}
     tuned = [name for name in contenders if board.untuned.get(name) in contenders]
     chance = [name for name in tuned if not _gains(board, name) and (certain or _costs_more(board, name))]
     usable = [name for name in contenders if name not in flagged and name not in chance]
     pool = usable or [name for name in contenders if board.untuned.get(name) not in contenders]
     best = pool[0]
     rejected = [n for n in contenders if n not in pool and (board.untuned.get(n) == best or n in _above(names, best))]
-    reasons = (_assigning({n: flagged[n] for n in rejected if n in flagged}), _by_chance(board, rejected, chance))
+    highest = contenders[0] if contenders[0] in set(chance) - set(flagged) else ""
+    reasons = (
+        "" if not highest else _highest(board, highest),
+        _assigning({n: flagged[n] for n in rejected if n in flagged}),
+        _by_chance(board, [name for name in rejected if name in chance and name != highest]),
+    )
     against = _unbeaten(board, best, contenders[0], [name for name in names if name in baselines])
     if against:
-        return Recommendation(None, tuple(filter(None, (against, _NO_MODEL, *reasons))), over_assigned=flagged)
+        return Recommendation(None, tuple(filter(None, (against, _NO_MODEL, *reasons[1:]))), over_assigned=flagged)
     level, cheaper = _alternatives(board, best, pool)
+    named = _named(board, best, titles or {})
     sentences = (
-        _use(board, best, pool, contenders) if usable else _use_in_part(board, best, flagged[best]),
+        _use(board, best, named, contenders) if usable else _use_in_part(named, flagged[best]),
         *reasons,
         "" if baseline is None else _baseline(board, best, baseline),
         _certainty(board, best, level, pool),
@@ -136,7 +155,7 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = (), *, certain: boo
         _missing(board),
         _selection(len(contenders)),
     )
-    return Recommendation(best, tuple(filter(None, sentences)), level, cheaper, _paid(board, best), flagged)
+    return Recommendation(best, tuple(filter(None, sentences)), level, cheaper, _paid(board, best), flagged, highest)
 
 
 def _above(names: list[str], best: str) -> list[str]:
@@ -197,27 +216,47 @@ def _paid(board: Leaderboard, best: str) -> pd.DataFrame:
     return both.assign(change=both["thresholds"] - both["own"])
 
 
-def _use(board: Leaderboard, best: str, pool: list[str], contenders: list[str]) -> str:
+def _use(board: Leaderboard, best: str, named: str, contenders: list[str]) -> str:
     mean, low, high = board.intervals(level=1 - board.alpha).loc[best]
     interval = f" ({_level(board)} interval {low:.4f} to {high:.4f})" if low == low else ""
     splits = "1 split" if board.n_splits == 1 else f"{board.n_splits} splits"
-    among = "" if len(pool) == len(contenders) else " whose decisions can be used"
-    rank = f"the best of the {len(pool)} methods{among}" if len(pool) > 1 else f"the only method{among}"
+    what = "the best" if best == contenders[0] else "the best that can be recommended"
     return (
-        f"Use {_named(board, best)}, {rank}: {defined(board.headline).title} {mean:.4f} on average over "
+        f"Use {named}, {_among(board, what, contenders)}: {defined(board.headline).title} {mean:.4f} on average over "
         f"{splits}{interval}."
     )
 
 
-def _use_in_part(board: Leaderboard, best: str, labels: list[OverAssigned]) -> str:
+def _among(board: Leaderboard, what: str, contenders: list[str]) -> str:
+    """Return how many methods there are, and which of them were tried with tuned thresholds too."""
+    tuned = [board.untuned[name] for name in contenders if board.untuned.get(name) in contenders]
+    count = len(contenders) - len(tuned)
+    many = f"{what} of {count} methods" if count > 1 else "the only method"
+    if not tuned:
+        return many
+    if count == 1:
+        return f"{many}, tried with its own decisions and with tuned thresholds"
+    if len(tuned) == count:
+        return f"{many}, each with its own decisions and with tuned thresholds"
+    return f"{many}, of which {_few(tuned)} {'was' if len(tuned) == 1 else 'were'} tried with tuned thresholds too"
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the names, or the first ones and the number of three others or more."""
+    return listed(names, NAMED if len(names) > NAMED + 1 else NAMED + 1)
+
+
+def _use_in_part(named: str, labels: list[OverAssigned]) -> str:
     return (
-        f"Every method assigns a label to far too many of the held-out rows. Use {_named(board, best)}, but do not "
+        f"Every method assigns a label to far too many of the held-out rows. Use {named}, but do not "
         f"use its decisions for {listed([*map(str, labels)], NAMED)}."
     )
 
 
-def _named(board: Leaderboard, name: str) -> str:
-    return f"{name} with its own decisions" if name in board.untuned.values() else name
+def _named(board: Leaderboard, name: str, titles: Mapping[str, str]) -> str:
+    own = board.untuned.get(name, name)
+    title = f"{name} ({titles[own]})" if own in titles else name
+    return f"{title} with its own decisions" if name in board.untuned.values() else title
 
 
 def _assigning(flagged: Mapping[str, list[OverAssigned]]) -> str:
@@ -230,20 +269,36 @@ def _assigning(flagged: Mapping[str, list[OverAssigned]]) -> str:
     labels = sorted(worst.values(), key=lambda each: each.frequency - each.rate)
     return (
         f"Labels assigned to far too many of the held-out rows: {listed([*map(str, labels)], NAMED)}. Not recommended "
-        f"because of that: {listed(list(flagged), NAMED)}."
+        f"because of that: {_few(list(flagged))}."
     )
 
 
-def _by_chance(board: Leaderboard, rejected: list[str], chance: list[str]) -> str:
+def _highest(board: Leaderboard, name: str) -> str:
+    """Return that tuned thresholds have the highest mean, and why they are not recommended."""
+    own, value = board.untuned[name], board.table.loc[name, board.headline]
+    return (
+        f"{HIGHEST} {name}, {value:.4f}. It is not recommended because its gain over the own decisions of {own} "
+        f"may be chance ({_gain(board, name)})."
+    )
+
+
+def _gain(board: Leaderboard, tuned: str) -> str:
+    """Return the gain of tuned thresholds with its interval."""
+    gain = board.difference(tuned, board.untuned[tuned], level=1 - board.alpha)
+    numbers = f"{gain['mean']:+.4f}"
+    if board.n_splits > 1:
+        numbers += f", uncorrected {_level(board)} interval {gain['low']:+.4f} to {gain['high']:+.4f}"
+    return numbers
+
+
+def _by_chance(board: Leaderboard, names: list[str]) -> str:
     """Return whose tuned thresholds are not shown to gain, with the numbers of the first."""
-    names = [name for name in rejected if name in chance]
     if not names:
         return ""
     gain = board.difference(names[0], board.untuned[names[0]], level=1 - board.alpha)
-    numbers = f"{gain['mean']:+.4f}"
-    numbers += f", {_level(board)} interval {gain['low']:+.4f} to {gain['high']:+.4f}" if board.n_splits > 1 else ""
-    more = f" Nor do those of {listed([board.untuned[n] for n in names[1:]], NAMED)}." if len(names) > 1 else ""
-    return f"Tuned thresholds of {board.untuned[names[0]]} show no significant gain ({numbers}).{more}"
+    what = "show no significant gain" if gain["mean"] > 0 else "are a loss" if gain["high"] < 0 else "show no gain"
+    more = f" Nor do those of {_few([board.untuned[n] for n in names[1:]])} gain." if len(names) > 1 else ""
+    return f"Tuned thresholds of {board.untuned[names[0]]} {what} ({_gain(board, names[0])}).{more}"
 
 
 def _not_better(board: Leaderboard, best: str, baseline: str) -> str:
@@ -271,7 +326,7 @@ def _certainty(board: Leaderboard, best: str, level: tuple[str, ...], pool: list
         return ""
     tests = board.tests(reference=best)
     second = tests.loc[pool[1]]
-    corrected = f" corrected for {len(tests)} comparisons" if len(tests) > 1 else ""
+    corrected = f" corrected for all {len(tests)} comparisons" if len(tests) > 1 else ""
     text = (
         f"Next is {pool[1]}, {second['advantage']:.4f} worse on average ({_level(board)} interval{corrected} "
         f"{second['low']:+.4f} to {second['high']:+.4f})."
@@ -282,7 +337,7 @@ def _certainty(board: Leaderboard, best: str, level: tuple[str, ...], pool: list
         return f"{text} Every other method is significantly worse at {board.alpha:g} ({_TEST})."
     which = "the two" if len(level) == 1 else "these"
     return (
-        f"{text} Not shown to be worse at {board.alpha:g} ({_TEST}): {listed(level, NAMED)}; {board.n_splits} splits "
+        f"{text} Not shown to be worse at {board.alpha:g} ({_TEST}): {_few(level)}; {board.n_splits} splits "
         f"cannot say which of {which} is the best."
     )
 
@@ -292,8 +347,8 @@ def _cheaper(board: Leaderboard, best: str, name: str) -> str:
     ratio = seconds[best] / max(seconds[name], 1e-4)
     return (
         f"If time matters: {name} takes {_time(seconds[name])} per fit, {ratio:.0f} times less. It is "
-        f"{gain['mean']:.4f} worse on average, which may be chance ({_level(board)} interval {gain['low']:+.4f} to "
-        f"{gain['high']:+.4f})."
+        f"{gain['mean']:.4f} worse on average, which may be chance (uncorrected {_level(board)} interval "
+        f"{gain['low']:+.4f} to {gain['high']:+.4f})."
     )
 
 
@@ -301,7 +356,7 @@ def _missing(board: Leaderboard) -> str:
     """Return which methods were not compared."""
     undefined = [str(name) for name in board.table.index[board.table[board.headline].isna()]]
     return " ".join(
-        f"{reason}: {listed(names, NAMED)}."
+        f"{reason}: {_few(names)}."
         for reason, names in (
             ("Not compared, because they did not finish", list(board.failures)),
             (f"Not compared, because their {defined(board.headline).title} is undefined", undefined),
@@ -310,10 +365,10 @@ def _missing(board: Leaderboard) -> str:
     )
 
 
-def _selection(n_methods: int) -> str:
-    if n_methods < 3:
+def _selection(n_compared: int) -> str:
+    if n_compared < 3:
         return ""
-    return f"The best of {n_methods} on the same splits looks better than it is: expect a little less on new rows."
+    return "The best of several on the same splits looks better than it is: expect a little less on new rows."
 
 
 def _level(board: Leaderboard) -> str:

@@ -28,6 +28,7 @@ from multilab.comparison.plan import (
     total,
 )
 from multilab.comparison.portfolio import CHARS, Portfolio, load_portfolio
+from multilab.comparison.recommendation import HIGHEST
 from multilab.comparison.results import Results
 from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
@@ -74,9 +75,10 @@ def compare_within_budget(request: Request) -> Results:
             order = [portfolio.baseline, *board.table.index]
             ordered = [finished[name] for name in dict.fromkeys(map(str, order)) if name in finished]
             middle = time.monotonic() + 0.6 * max(end - time.monotonic(), 0)
-            effects = held_out_effects(ordered, scores, sizes, request.metric, middle, n_jobs)
+            effects = held_out_effects(ordered, scores, sizes, request.metric, middle, n_jobs, portfolio.baseline)
         final = _final_board(board, effects)
-        recommendation = recommend(final, (portfolio.baseline, tuned_name(portfolio.baseline)))
+        titles = {entry.name: entry.member.description for entry in entries}
+        recommendation = recommend(final, (portfolio.baseline, tuned_name(portfolio.baseline)), titles=titles)
         chosen = finished.get((recommendation.method or "").partition(" + ")[0])
         if chosen is None and set(finished) - {portfolio.baseline}:  # the best, though not better than the baseline
             chosen = next(finished[str(n)] for n in board.table.index if n != portfolio.baseline)
@@ -85,8 +87,8 @@ def compare_within_budget(request: Request) -> Results:
             labels = label_table(chosen, scores, request, tuned)
             display.message(f"learning curve of {chosen.name}")
             curve = learning_curve(chosen, scores, sizes, end, n_jobs)
-    recommendation = _completed(recommendation, chosen, effects, request)
-    commands = _commands(_fit_options(request, entries, chosen.name if chosen else "", recommendation.method))
+    recommendation = _completed(recommendation, chosen, effects, request, entries)
+    commands = _commands(_fit_options(request, entries, recommendation.method))
     return Results(
         request,
         entries,
@@ -153,7 +155,7 @@ def _plan_text(request: Request, entries: Sequence[PlannedMethod], sizes: Sizes,
         scaled = "[standardised] " if entry.standardised else ""
         lines.append(f"  {entry.name:<20}{what}{scaled}{entry.member.reason}".rstrip())
     known = [entry.factor for entry in entries if entry.seconds]
-    accuracy = f", half of such estimates are within a factor {max(known):.1f}" if known else ""
+    accuracy = f"; by size alone, half of such estimates are within a factor {max(known):.1f}" if known else ""
     lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")
     return "\n".join(lines)
 
@@ -175,11 +177,18 @@ def label_table(entry: PlannedMethod, scores: CellScores, request: Request, tune
 
 
 def _completed(
-    recommendation: Recommendation, chosen: PlannedMethod | None, effects: Effects | None, request: Request
+    recommendation: Recommendation,
+    chosen: PlannedMethod | None,
+    effects: Effects | None,
+    request: Request,
+    entries: Sequence[PlannedMethod],
 ) -> Recommendation:
-    """Add why there are no thresholds to compare with, and which of two estimates is to be reported."""
+    """Add how to take the highest mean, why there are no thresholds, and which of two estimates is to be reported."""
     if chosen is None or recommendation.method is None:
         return recommendation
+    sentences = recommendation.sentences
+    for command in _commands(_fit_options(request, entries, recommendation.highest)):
+        sentences = tuple(f"{one} To take it: {command}" if one.startswith(HIGHEST) else one for one in sentences)
     added = ""
     if recommendation.method == tuned_name(chosen.name):
         added = (
@@ -188,21 +197,21 @@ def _completed(
         )
     elif effects and effects.objective == request.metric and chosen.name in effects.left_out:
         added = f"Tuned thresholds of {chosen.name} were not tried: {effects.left_out[chosen.name]}."
-    return replace(recommendation, sentences=tuple(filter(None, (*recommendation.sentences, added))))
+    return replace(recommendation, sentences=tuple(filter(None, (*sentences, added))))
 
 
 def fit_options(results: Results) -> dict[str, Any] | None:
     """Return the options of `multilab fit` for the recommended method; None without a recommendation."""
-    return _fit_options(results.request, results.entries, results.chosen, results.recommendation.method)
+    return _fit_options(results.request, results.entries, results.recommendation.method)
 
 
-def _fit_options(
-    request: Request, entries: Sequence[PlannedMethod], chosen: str, recommended: str | None
-) -> dict[str, Any] | None:
+def _fit_options(request: Request, entries: Sequence[PlannedMethod], row: str | None) -> dict[str, Any] | None:
+    """Return the options of `multilab fit` for a row of the leaderboard."""
+    chosen = (row or "").partition(" + ")[0]
     entry = next((one for one in entries if one.name == chosen), None)
-    if entry is None or recommended is None or not entry.member.in_conf:
+    if entry is None or not entry.member.in_conf:
         return None
-    tuned = recommended == tuned_name(chosen)
+    tuned = row == tuned_name(chosen)
     return {
         "dataset": request.dataset,
         "method": chosen.removesuffix(CHARS) if entry.member.chars else chosen,

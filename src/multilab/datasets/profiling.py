@@ -15,6 +15,7 @@ from multilab.datasets.characteristics import looks_like_identifier
 from multilab.datasets.reading import RawTable
 
 _MIN_TEXTS = 20  # of fewer rows, different texts are common
+MANY_PHRASES = 50  # of several words; a category with more of them may be free text
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,13 @@ class TableProfile:
         Text columns that are mostly different from row to row, or have too many or too long values.
     dates : list of str
         Those of the columns of free text that hold dates.
+    phrases : dict of str to int
+        Text columns with many different values of several words, and the number of these.
     missing : dict of str to int
         Features with missing values, and the number of them.
     empty, constant, identifiers : list of str
-        Features without any value, with one value only, and that look like row identifiers.
+        Features without any value, with one value only, and that look like row identifiers: numbers, or one word that
+        differs in every row.
     leaks : dict of str to str
         Features whose name or values repeat a label, or sum the labels of a row up, and the reason.
     duplicates, conflicts : int
@@ -66,6 +70,7 @@ class TableProfile:
     text: dict[str, int] = field(default_factory=dict)
     free_text: dict[str, int] = field(default_factory=dict)
     dates: list[str] = field(default_factory=list)
+    phrases: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
     constant: list[str] = field(default_factory=list)
@@ -149,6 +154,11 @@ def _text_kind(name: str, column: pd.Series, result: TableProfile) -> str:
     if count == 1:
         result.constant.append(name)
     longest = max(len(text) for text in categories)
+    phrases = sum(" " in text for text in categories)
+    if phrases > MANY_PHRASES:
+        result.phrases[name] = phrases
+    if not phrases and count == len(column) > _MIN_TEXTS and not look_like_dates(list(categories)):
+        result.identifiers.append(name)
     mostly_different = present > _MIN_TEXTS and count > present / 2
     if mostly_different or count > MAX_CATEGORIES or longest > MAX_CATEGORY:
         result.free_text[name] = count

@@ -58,10 +58,12 @@ def base_scores(plan: Plan) -> int:
     return code
 
 
-def train(plan: Plan, method: str | None = None) -> int:
-    """Execute the cells of all methods of a study, or of one, which leaves no receipt; return an exit code."""
-    if method is not None:
-        return _execute(f"train {method}", plan.study, plan.by_method[method])
+def train(plan: Plan, method: str | None = None, dataset: str | None = None) -> int:
+    """Execute the cells of a study, or of a method, a dataset or both, which leaves no receipt; return an exit code."""
+    if method is not None or dataset is not None:
+        cells = plan.cells if method is None else plan.by_method[method]
+        chosen = [cell for cell in cells if dataset in (None, cell.split_ref.dataset)]
+        return _execute(" ".join(filter(None, ("train", method, dataset))), plan.study, chosen)
     code = _execute("train", plan.study, plan.cells)
     if code == 0:
         write_receipt(plan.study, "train")

@@ -161,6 +161,8 @@ class Inventory:
     def settings(self, cell: StoredCell) -> list[str]:
         """Return the settings that differ from the method's YAML and the defaults of ``train``, as ``name=value``."""
         parts, own = cell.parts, _loaded(cell.method)
+        if own and own.target != cell.settings.get("_target_", own.target):  # of the portfolio of `compare`
+            own = None
         before: dict[str, Any] = {"preprocessing": "none"}
         after = {"preprocessing": parts.get("preprocessing", "none")}
         if own:
@@ -168,7 +170,7 @@ class Inventory:
         members = [self.read(key).method for key in parts.get("reads", [])[::2]]
         if own and own.base_scores and "?" not in members:
             before["base_scores"], after["base_scores"] = list(own.base_scores), members
-        texts = [] if own or not cell.settings else [setting_text(cell.settings)]  # no YAML: the class
+        texts = [] if own or not cell.settings else [setting_text(cell.settings)]  # the class
         texts += [f"{name}={setting_text(value)}" for name, value in argument_changes(before, after).items()]
         if "tune" in parts:
             block = {**vars(Tuning()), "n_trials": None}

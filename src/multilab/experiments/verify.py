@@ -247,7 +247,8 @@ def recompute_study(
     wrong += [*weak, *map(str, differences(computed, committed["cells"], allowed))]
     new = sorted({name.split("/", 2)[2] for name in set(computed) - set(committed["cells"])})
     note = f"; no reference yet for {', '.join(new)}" if new else ""
-    read = f" from {len(reads)} base scores" if reads else ""
+    only_read = {cell.key for cell in reads} - {cell.key for cell in cells}  # the progress counts them too
+    read = f", with {len(only_read)} cells of base scores that they read" if only_read else ""
     done_text = f"{len(done)} cells of {study.name} recomputed{read}, compared at {level} ({allowed:g})"
     return _verdict(wrong, done_text + note)
 
@@ -288,9 +289,14 @@ def _no_better_than_constant(study: Study, methods: list[str], done: list[Any], 
 
 
 def recompute_sample(
-    study: Study, folder: str, size: int, seed: int | None = None, methods: list[str] | None = None
+    study: Study,
+    folder: str,
+    size: int | None,
+    seed: int | None = None,
+    methods: list[str] | None = None,
+    datasets: list[str] | None = None,
 ) -> int:
-    """Recompute random cells of a committed study and compare them with its scores at L1.
+    """Recompute random cells of a committed study, or all, and compare them with its scores at L1.
 
     Cells that did not finish within the limits of the study are left out.
     """
@@ -298,19 +304,26 @@ def recompute_sample(
     expected = committed_numbers(folder_of_study)
     unfinished = {(row.dataset, row.split, row.method) for row in read_unfinished(folder_of_study).itertuples()}
     every = [cell for method in methods or study.all_methods for cell in study_cells(study, method)]
-    every = [c for c in every if c.row not in unfinished]
-    if seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
-    picked = np.random.default_rng(seed).choice(len(every), size=min(size, len(every)), replace=False)
-    cells = [every[index] for index in sorted(picked)]
-    store, failed = _run(cells, folder, f"{len(cells)} cells of {study.name} (seed {seed})")
+    every = [c for c in every if c.row not in unfinished and c.split_ref.dataset in (datasets or study.datasets)]
+    if not every:
+        raise ExperimentError(
+            f"study {study.name} has no finished cells of these methods on {', '.join(datasets or ())}"
+        )
+    drawn = ""
+    if size is not None and size < len(every):
+        if seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1)[0])
+        picked = np.random.default_rng(seed).choice(len(every), size=size, replace=False)
+        every, drawn = [every[index] for index in sorted(picked)], f" (seed {seed})"
+    cells = every
+    store, failed = _run(cells, folder, f"{len(cells)} cells of {study.name}{drawn}")
     done = [cell for cell in cells if store.has(cell.key)]
     extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
     computed = fingerprints(done, store, study.conventions, extra)
     wrong = _missing(cells, computed, failed, ())
     wrong += [f"{name}: not in the committed scores" for name in sorted(set(computed) - set(expected))]
     wrong += [str(difference) for difference in differences(computed, expected, L1)]
-    return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed (seed {seed}), compared at L1 ({L1:g})")
+    return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed{drawn}, compared at L1 ({L1:g})")
 
 
 def _verdict(wrong: list[str], done: str) -> int:

@@ -22,8 +22,10 @@ __all__ = ["coefficient_table", "labels_of_rows", "permutation_table"]
 _TRUTH = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "true": 1, "false": 0}
 
 
-def labels_of_rows(rows: pd.DataFrame, labels: Sequence[str]) -> np.ndarray:
+def labels_of_rows(rows: pd.DataFrame, labels: Sequence[str], tags: str = "") -> np.ndarray:
     """Return the labels of rows as a matrix of shape (n, q): 0, 1, or -1 where a label is missing.
+
+    The message of a missing label names the column of ``tags`` that the file of the rows would have.
 
     Raises
     ------
@@ -32,7 +34,9 @@ def labels_of_rows(rows: pd.DataFrame, labels: Sequence[str]) -> np.ndarray:
     """
     absent = [name for name in labels if name not in rows.columns]
     if absent:
-        raise DeploymentError(f"permutation importance needs the labels; the rows have no column {absent[0]!r}")
+        raise DeploymentError(
+            f"permutation importance needs the labels; the rows have no column {(tags or absent[0])!r}"
+        )
     columns = []
     for name in labels:
         texts = cell_texts(rows[name])
@@ -94,7 +98,7 @@ def permutation_table(
         raise DeploymentError(f"metric: {unknown_name('metric', metric, METRICS)}")
     if n_repeats < 1:
         raise DeploymentError(f"repeats={n_repeats}: give at least 1")
-    Y = labels_of_rows(rows, [names[j] for j in chosen])
+    Y = labels_of_rows(rows, [names[j] for j in chosen], model.encoder.reading.get("tags", ""))
     labelled = (Y >= 0).any(axis=1)
     rows, Y = rows[labelled], Y[labelled]
     if not len(rows):

@@ -286,7 +286,7 @@ def fitted_model(
         data.Y,
         [str(label) for label in data.label_names],
         validated,
-        dataset=_dataset(name),
+        dataset=_dataset(name) | {"columns": encoder.width},
         method=method_facts(result.method),
         evaluation=evaluation,
         decision=decision if objective or calibration else {},

@@ -171,6 +171,8 @@ def _print_scores(model: Any, wanted: Sequence[str]) -> None:
     shown = f", thresholds {min(limits):.3g} to {max(limits):.3g}" if limits else ""
     best = ", ".join(f"{name}={value}" for name, value in about.tuning.get("best", {}).items())
     which = "" if evaluation.get("batches") else "all "
+    if about.score_kind != "probability":
+        print("its scores are not probabilities, which --calibration sigmoid would make of them")
     print(
         f"fitted on {which}{data['instances']} rows, {data['labels']} labels{shown}{f'; tuned: {best}' if best else ''}"
     )

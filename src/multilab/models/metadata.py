@@ -42,7 +42,8 @@ class ModelMetadata:
         Per label; None for a label that is never assigned, 0 of a probability for one that always is; empty where the
         rule is no threshold.
     features : list of dict
-        Per raw column: ``name``, ``kind`` ("number" or "text"), ``missing`` (share of rows), and of numbers ``min``,
+        Per raw column: ``name``, ``kind`` ("number" or "text"), ``missing`` (share of rows), of a table also
+        ``column`` (how the column is read: of a date the numbers are days, of a text words), and of numbers ``min``,
         ``max``, ``mean``, ``std``, ``quantiles`` (101 values) and ``sample`` (``values`` and ``counts`` of at most 1000
         rows; each column drawn independently, so that no row can be read off), of texts ``counts``.
     labels : list of dict

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from multilab.experiments.stored import protocol_text, setting_text
 from multilab.metrics import METRICS
 from multilab.models.card_text import CardCode, CardSection, CardTable, ModelCard, rounded
@@ -110,8 +112,8 @@ def _data(about: ModelMetadata) -> Iterator[Any]:
         "name": "name",
         "title": "title",
         "instances": "rows",
-        "features": "features",
-        "columns": "columns after one-hot coding",
+        "features": "feature columns",
+        "columns": "columns of the encoded matrix",
         "labels": "labels",
         "cardinality": "label cardinality (labels per row)",
         "density": "label density",
@@ -123,14 +125,22 @@ def _data(about: ModelMetadata) -> Iterator[Any]:
         "notes": "notes",
     }
     yield _pairs({title: data[name] for name, title in names.items() if data.get(name) not in (None, "")})
-    reader = {name: setting_text(value) for name, value in data.get("reader", {}).items()}
+    reader = {name: _reader_text(value) for name, value in data.get("reader", {}).items()}
     if reader:
         yield "Read with " + ", ".join(f"{name}: {text}" for name, text in reader.items()) + "."
     shown = about.features[:_SHOWN_FEATURES]
-    rows = [(f["name"], f["kind"], _range(f), f"{100 * f['missing']:.1f} %") for f in shown]
+    rows = [(f["name"], f.get("column", f["kind"]), _range(f), f"{100 * f['missing']:.1f} %") for f in shown]
     yield CardTable(("feature", "type", "values", "missing"), tuple(rows))
     if len(about.features) > len(shown):
         yield f"The first {len(shown)} of {len(about.features)} features; the model's metadata has all of them."
+
+
+def _reader_text(value: Any) -> str:
+    return (
+        ", ".join(f"{one} = {text}" for one, text in value.items())
+        if isinstance(value, Mapping)
+        else setting_text(value)
+    )
 
 
 def _range(feature: Mapping[str, Any]) -> str:
@@ -140,6 +150,11 @@ def _range(feature: Mapping[str, Any]) -> str:
         return ", ".join(f"{name} ({count})" for name, count in counts[:5]) + more
     if feature["min"] is None:
         return "none"
+    if feature.get("column") == "date":
+        low, mean, high = (str(np.datetime64(int(feature[one]), "D")) for one in ("min", "mean", "max"))
+        return f"{low} to {high}, mean {mean}"
+    if feature.get("column") == "text":
+        return f"{feature['min']:.0f} to {feature['max']:.0f} words, mean {feature['mean']:.1f}"
     return f"{feature['min']:.4g} to {feature['max']:.4g}, mean {feature['mean']:.4g}"
 
 

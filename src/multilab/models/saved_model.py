@@ -64,7 +64,8 @@ class SavedModel:
 
     def example(self) -> pd.DataFrame:
         """Return an artificial example row, see `FeatureColumn.example`."""
-        return pd.DataFrame({column.name: [column.example] for column in self.encoder.columns})
+        values = {column.name: column.example for column in self.encoder.columns}
+        return pd.DataFrame({k: [float(f"{v:.6g}") if isinstance(v, float) else v] for k, v in values.items()})
 
     def predict_frame(self, rows: pd.DataFrame, *, strict: bool = False) -> pd.DataFrame:
         """Return decisions and scores.

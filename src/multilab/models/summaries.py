@@ -73,7 +73,7 @@ def _table_summaries(rows: pd.DataFrame, encoder: TableEncoder, seed: int) -> li
             present = values[~np.isnan(values)]
             about = {"kind": "number", **_numbers(present, rng)}
         missing = 1 - len(present) / len(values) if len(values) else 0.0
-        summaries.append({"name": column.name, "missing": missing, **about})
+        summaries.append({"name": column.name, "missing": missing, "column": column.kind.name, **about})
     return summaries
 
 

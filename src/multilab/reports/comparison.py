@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,8 @@ def write_comparison_page(results: Results) -> Path:
     ranked = len(board.table) > 0
     reference = (results.recommendation.method or final.best[0]) if ranked else ""
     counted = [("rows", facts["rows"]), ("features", facts["features"]), ("labels", facts["labels"])]
-    counted += [("splits", request.cv), ("methods", len(results.entries)), ("finished", len(board.table))]
+    counted += [("splits", request.cv), ("methods", _without(baseline, [entry.name for entry in results.entries]))]
+    counted += [("finished", _without(baseline, board.table.index))]
     content = {
         "title": facts["title"],
         "facts": [(name, thousands(value)) for name, value in counted],
@@ -87,6 +89,10 @@ def write_comparison_page(results: Results) -> Path:
         "objective": defined(effects.objective).title,
     }
     return write_page(request.out / "index.html", "comparison.html.j2", content, {"many_methods": 0})
+
+
+def _without(baseline: str, names: Iterable[str]) -> int:
+    return sum(name != baseline for name in names)
 
 
 def _method_row(entry: PlannedMethod) -> dict[str, str]:
@@ -257,16 +263,41 @@ def seconds_figure(board: Leaderboard, baseline: str) -> Figure:
     for name in seconds.index:
         best = name in front
         ax.plot(seconds[name], quality[name], "o" if best else "s", color=COLD if best else SOFT, ms=6 if best else 4)
-        ax.annotate(
-            str(name), (seconds[name], quality[name]), (4, 4), textcoords="offset points", fontsize=7,
-            color=INK if best else SOFT,
-        )  # fmt: skip
     decades(ax.xaxis)
     ax.margins(x=0.12, y=0.08)
     style_axes(ax, x="seconds per fit and prediction (logarithmic)", y=axis_title(board.headline))
+    canvas.draw_without_rendering()  # positions are those of the layout
+    names = [*front, *(name for name in seconds.index if name not in front)]
+    _name_points(ax, [(str(name), seconds[name], quality[name], INK if name in front else SOFT) for name in names])
     alt = f"{axis_title(board.headline)} against seconds; on the front: {', '.join(front)}"
-    caption = "Dashed line and circles: no other method is both better and faster. Without the baseline."
+    caption = (
+        "Dashed line and circles: no other method is both better and faster. Without the baseline; names that would "
+        "cover others are left out."
+    )
     return Figure.of(canvas, alt, caption)
+
+
+def _name_points(ax: Axes, points: Sequence[tuple[str, float, float, str]]) -> None:
+    """Write names beside points, each where it covers no point and no name before it; one without room has none."""
+    inch, dots = ax.figure.dpi / 72, [ax.transData.transform((x, y)) for _, x, y, _ in points]
+    taken = [(x - 4 * inch, y - 4 * inch, x + 4 * inch, y + 4 * inch) for x, y in dots]
+    right = ax.get_window_extent().x1
+    for (name, x, y, colour), (left, low) in zip(points, dots, strict=True):
+        width, height = 4.3 * len(name) * inch, 8 * inch  # of letters of 7 points
+        for side, up in (("left", 4), ("left", -11), ("right", 4), ("right", -11), ("left", 13), ("right", -20)):
+            shift = 5 if side == "left" else -5
+            start = left + shift * inch - (0 if side == "left" else width)
+            box = (start, low + up * inch, start + width, low + up * inch + height)
+            if box[2] <= right and box[0] >= 0 and not any(_overlap(box, other) for other in taken):
+                ax.annotate(
+                    name, (x, y), (shift, up), textcoords="offset points", fontsize=7, color=colour, ha=side
+                )  # fmt: skip
+                taken.append(box)
+                break
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 @styled()

@@ -24,7 +24,7 @@ from multilab.reports.paper.errata import other_notes
 from multilab.reports.paper.friedman import friedman_tables, paper_rank_figures
 from multilab.reports.paper.tables import paper_tables
 from multilab.reports.tables.control import control_view
-from multilab.reports.tables.costs import cost_tables
+from multilab.reports.tables.costs import core_hours, cost_tables
 from multilab.reports.tables.scores import MANY_METHODS, ScoreTable, score_table
 from multilab.reports.tables.shares import share_views
 from multilab.reports.tables.variants import variant_views
@@ -153,7 +153,7 @@ def sections(report: ReportData, paper: Paper | None, each: Callable[..., Iterab
         Section("learned", "Learned", _learned(report, each)),
         Section("costs", "Cost", _some(tables=cost_tables(report))),
         Section("methods", "Methods", _some(settings=_settings(report))),
-        Section("reproduce", "Reproduce", {"environment": flat(report.environment)}),
+        Section("reproduce", "Reproduce", {"environment": flat(report.environment), "hours": core_hours(report)}),
     ]
     return [section for section in shown if section.content]
 

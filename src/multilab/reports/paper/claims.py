@@ -84,13 +84,30 @@ class ClaimView:
     missing: tuple[str, ...] = ()
     readings: tuple[ReadingView, ...] = ()
     history: tuple[Change, ...] = ()
+    command: str = ""
 
 
 def claim_views(report: ReportData) -> tuple[ClaimView, ...]:
     """Return the claims of ``claims.json`` in its order."""
     titled = _titles(report)
     known = evidence_views(report, titled)
-    return tuple(_view(claim, titled, known, report.filled) for claim in report.claims)
+    views = (_view(claim, titled, known, report.filled) for claim in report.claims)
+    return tuple(
+        replace(view, command=_command(report, claim)) for view, claim in zip(views, report.claims, strict=True)
+    )
+
+
+def _command(report: ReportData, claim: Mapping[str, Any]) -> str:
+    """Return the command that recomputes the columns that the descriptions of a claim's checks name; empty without."""
+    texts = [claim.get("description") or "", *(one["description"] for one in claim.get("readings") or ())]
+    words = set(re.findall(r"[\w-]+", " ".join(map(str, texts))))
+    columns = [name for name in report.all_titles if name in words]
+    datasets = [name for name in report.datasets if name in words]
+    if not columns:
+        return ""
+    return f"multilab gate --study {report.name} --method {','.join(columns)}" + (
+        f" --dataset {','.join(datasets)}" if datasets else ""
+    )
 
 
 @dataclass(frozen=True)
@@ -159,11 +176,33 @@ def erratum_evidence(report: ReportData) -> dict[str, tuple[EvidenceView, ...]]:
     views = evidence_views(report)
     shown: dict[str, dict[str, EvidenceView]] = {}
     for name in report.counterfactuals.get("errata") or ():
-        shown.setdefault(name.partition("/")[0], {})[name] = views[name]
+        group, _, value = name.partition("/")
+        checked = views[name]
+        numbers = tuple(_in_a_row(part, value.replace("-", ", ").replace("_", " ")) for part in checked.numbers)
+        known = shown.setdefault(group, {})
+        same = next((id for id, one in known.items() if one.outcome == checked.outcome and _joins(one, numbers)), None)
+        if same is None:
+            known[name] = replace(checked, numbers=numbers)
+        else:
+            rows = known[same].numbers[0].rows + numbers[0].rows
+            known[same] = replace(known[same], numbers=(replace(numbers[0], rows=rows),))
     for one in report.counterfactuals.get("counterfactuals") or ():
         for name in one["explains"]:
             shown.setdefault(name.partition("/")[0], {})[one["id"]] = views[one["id"]]
     return {name: tuple(entries.values()) for name, entries in shown.items()}
+
+
+def _in_a_row(numbers: Numbers, value: str) -> Numbers:
+    """Return numbers without a table as the row of one; ``value`` names it."""
+    if numbers.rows or not numbers.pairs:
+        return numbers
+    heads, texts = zip(*numbers.pairs, strict=True)
+    return replace(numbers, heads=heads, rows=((value, texts),), pairs=())
+
+
+def _joins(one: EvidenceView, numbers: tuple[Numbers, ...]) -> bool:
+    """Return whether the check of another value has the columns of one that is shown."""
+    return len(one.numbers) == len(numbers) == 1 and one.numbers[0].heads == numbers[0].heads
 
 
 def _view(

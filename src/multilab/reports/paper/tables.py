@@ -51,15 +51,17 @@ def _table(report: ReportData, paper: Paper | None, number: str, table: pd.DataF
     usual = max((printed_number(text).decimals for text in table["printed_mean"] if text), default=0) or 4
     records: list[Any] = table.to_dict("records")
     aliases = paper.aliases.names.get("method", {}) if paper is not None else {}
-    columns = {
-        name: f"multilab study train --study {report.name} --method {aliases.get(name, name)}"
-        for name in table["method"].unique()
-        if aliases.get(name, name) in report.all_titles
+    sets = paper.aliases.names.get("dataset", {}) if paper is not None else {}
+    commands = {
+        (dataset, method): f"multilab gate --study {report.name} --method {column} --dataset {ours}"
+        for dataset, method in set(zip(table["dataset"], table["method"], strict=True))
+        if (column := aliases.get(method, method)) in report.all_titles
+        and (ours := sets.get(dataset, dataset)) in report.datasets
     }
     layers = kept_layers(report)
     cells = {
         (row["dataset"], row["method"], row["metric"]): replace(
-            _cell(row, dnf, usual, names, columns),
+            _cell(row, dnf, usual, names, commands),
             layers=layers.get((aliases.get(row["method"], row["method"]), row["dataset"], row["metric"]), 0),
         )
         for row, dnf in zip(records, unfinished, strict=True)
@@ -82,7 +84,9 @@ def _table(report: ReportData, paper: Paper | None, number: str, table: pd.DataF
     )
 
 
-def _cell(row: Mapping[str, Any], unfinished: bool, usual: int, names: Names, commands: Mapping[str, str]) -> PaperCell:
+def _cell(
+    row: Mapping[str, Any], unfinished: bool, usual: int, names: Names, commands: Mapping[tuple[str, str], str]
+) -> PaperCell:
     printed, ours = row["printed_mean"] or ("DNF" if unfinished else ""), row["our_mean"]
     digits = printed_number(printed).decimals if row["printed_mean"] else usual
     if ours and digits == 0 and not float(ours).is_integer():  # printed 0 where its neighbours have decimals
@@ -95,8 +99,13 @@ def _cell(row: Mapping[str, Any], unfinished: bool, usual: int, names: Names, co
         verdict=row["verdict"],
         reason=row["reason"],
         errata=tuple(row["erratum"].split()),
-        command=commands.get(row["method"], "") if row["our_mean"] else "",
+        command=commands.get((row["dataset"], row["method"]), "") if row["our_mean"] and _is_score(row) else "",
     )
+
+
+def _is_score(row: Mapping[str, Any]) -> bool:
+    """Return whether our number is a mean of scores: the gate does not compare seconds, ranks or properties of data."""
+    return row["group"] == "result" and find_metric(row["our_metric"].partition(".")[0]) is not None
 
 
 def kept_layers(report: ReportData) -> dict[tuple[str, str, str], int]:

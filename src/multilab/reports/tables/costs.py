@@ -9,6 +9,7 @@ from multilab.reports.data import ReportData
 from multilab.reports.tables.entry import number
 from multilab.reports.tables.scores import ScoreTable, best_first, table_rows
 from multilab.statistics import rank_rows, summarise
+from multilab.statistics.result_files import read_table
 
 _COSTS = (
     ("fit_seconds", "Time to fit", "s", 1.0),
@@ -35,6 +36,23 @@ def cost_tables(report: ReportData) -> tuple[ScoreTable, ...]:
     if approximate:
         tables.append(_table(report, _RECALL, "Recall of approximate neighbours", approximate, arrow="↑"))
     return tuple(table for table in tables if table is not None)
+
+
+def core_hours(report: ReportData) -> float | None:
+    """Return the hours that the cells of the study took on one core, without analyses; None without measurements.
+
+    A cell that repetitions share counts once, as do inputs that several methods read: these have equal seconds.
+    """
+    measured = report.measured
+    if measured is None:
+        return None
+    if "key" in measured:
+        measured = measured.drop_duplicates("key")
+    seconds = measured[["fit_seconds", "predict_seconds"]].sum().sum()
+    seconds += measured.drop_duplicates(["dataset", "split", "input_seconds"])["input_seconds"].sum()
+    if (path := report.folder / "tuned.csv").is_file():
+        seconds += read_table(path).drop_duplicates(["dataset", "split", "method"])["tune_seconds"].sum()
+    return float(seconds) / 3600
 
 
 def _table(
