@@ -19,6 +19,7 @@ pytest.importorskip("distributed", reason='the engine dask: pip install "multila
 from helpers.dask_cluster import (
     SCRIPTS,
     Cluster,
+    Proxy,
     certificates,
     digests,
     disturbed_run,
@@ -245,6 +246,33 @@ def test_a_client_that_closes_while_cells_are_sent_is_one_line(engine, tmp_path,
     monkeypatch.setattr(distributed.Client, "submit", late)
     with using(engine), pytest.raises(ExperimentError, match=r"no answer of a scheduler .*the same command continues"):
         run_cells(cells_of("near_0"), Store(tmp_path))
+
+
+def test_a_client_that_cannot_connect_again_is_replaced(engine, cluster, tmp_path, monkeypatch):
+    """A connection that is lost within TLS's handshake ends the attempts of Dask's client, which waits for ever."""
+    import distributed
+
+    async def give_up(client):
+        client.status = "connecting"
+        for state in client.futures.values():
+            state.cancel()
+        client.futures.clear()
+
+    monkeypatch.setattr(distributed.Client, "_reconnect", give_up)
+    store, cells, proxy = Store(tmp_path), cells_of("stack_0", "slow_0", "slow_1", "near_0"), Proxy(cluster.port)
+
+    def progress(stream, total):
+        for number, one in enumerate(stream):
+            if number == 0:
+                proxy.cut()
+            yield one
+
+    try:
+        with using(Engine("dask", f"tls://127.0.0.1:{proxy.port}", tls=engine.tls, patience=30)):
+            assert run_cells(cells, store, progress=progress) == {}
+    finally:
+        proxy.close()
+    assert all(store.has(cell.key) for cell in cells)
 
 
 @pytest.mark.slow

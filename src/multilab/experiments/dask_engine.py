@@ -163,20 +163,19 @@ def _settled(
     """Yield label and reason of the wanted items as they are finished; nobody is asked where there are none."""
     if not any(groups):
         return
-    with _connected(engine) as client:
-        for items in filter(None, groups):
+    for items in filter(None, groups):
+        with _connected(engine) as client, _Run(client, engine, store, limits, work) as run:
             _send_data(client, engine, items)
-            with _Run(client, engine, store, limits, work) as run:
-                for item, reason in run.settled(items):
-                    if item.key in wanted:
-                        yield item.label, reason
+            for item, reason in run.settled(items):
+                if item.key in wanted:
+                    yield item.label, reason
 
 
 @contextlib.contextmanager
 def _connected(engine: Engine) -> Iterator[Client]:
     """Open a client; print where its scheduler shows what it does."""
     try:
-        import distributed
+        import distributed  # noqa: F401
     except ModuleNotFoundError as error:
         raise ExperimentError(f'the engine dask needs {error.name}: pip install "multilab[dask]"') from None
     for name in ("distributed", *logging.root.manager.loggerDict):
@@ -187,22 +186,30 @@ def _connected(engine: Engine) -> Iterator[Client]:
             raise ExperimentError(f"{path}: no such file; the engine needs it to reach its scheduler")
     if engine.is_open:
         print(f"warning: {engine.where} is open: anyone who reaches it can run code there; use tls://", file=sys.stderr)
-    files = {_TLS[name]: path for name, path in engine.tls.items()}
-    address = {"address": engine.address} if engine.address else {"scheduler_file": engine.scheduler_file}
-    try:
-        security = distributed.Security(**files)
-        client = distributed.Client(
-            **address, security=security, timeout=engine.patience, set_as_default=False, name="multilab"
-        )
-    except Exception as error:  # of sockets, of certificates, of versions that do not know each other
-        raise _unreachable(engine, error) from None
+    client = _client(engine)
     _announce(engine, client)
     try:
         yield client
     finally:
-        with contextlib.suppress(Exception):
-            client.close(timeout=5)
-        client.status = "closed"  # or it closes again when it is deleted, and prints a traceback after our line
+        _close(client)
+
+
+def _client(engine: Engine) -> Client:
+    from distributed import Client, Security
+
+    files = {_TLS[name]: path for name, path in engine.tls.items()}
+    address = {"address": engine.address} if engine.address else {"scheduler_file": engine.scheduler_file}
+    try:
+        security = Security(**files)
+        return Client(**address, security=security, timeout=engine.patience, set_as_default=False, name="multilab")
+    except Exception as error:  # of sockets, of certificates, of versions that do not know each other
+        raise _unreachable(engine, error) from None
+
+
+def _close(client: Client) -> None:
+    with contextlib.suppress(Exception):
+        client.close(timeout=5)
+    client.status = "closed"  # or it closes again when it is deleted, and prints a traceback after our line
 
 
 _TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
@@ -301,13 +308,14 @@ class _Run:
         with contextlib.suppress(Exception):
             self._client.cancel([future for future, _ in self._futures.values()], force=True)
             self._client.run(_forget, self._token, on_error="ignore")
+        _close(self._client)
 
     def settled(self, items: Sequence[Item], deadline: float | None = None) -> Iterator[tuple[Item, str | None]]:
         """Yield the items as they finish, with the reasons of failures."""
         waiting = {item.key: item for item in items}
         known: dict[str, Item] = dict(waiting)
         running: dict[str, Item] = {}
-        lost, notice = 0, _Notice(self._client, self._engine)
+        lost, notice = 0, _Notice(self._engine)
         while waiting or running:
             while waiting and len(running) < _WINDOW:
                 key, item = next(iter(waiting.items()))
@@ -323,7 +331,7 @@ class _Run:
                 return
             finished = self._wait(0.5 if deadline is None else min(0.5, deadline - time.monotonic()))
             self.tick()
-            notice.show()
+            notice.show(self._client)
             for key, answer in finished:
                 if key not in running:
                     continue
@@ -432,33 +440,41 @@ class _Run:
         return _given_up(item, self._store, reason)
 
     def _reconnect(self, lost: int) -> None:
-        """Wait until the scheduler answers again; what it had in work is sent again under other names."""
+        """Connect again; what the scheduler had in work is sent again under other names.
+
+        By a client of its own: one that connects again by itself stops for good if the connection is lost in the middle
+        of TLS's handshake, with a ValueError that it does not expect.
+        """
         self._futures.clear()
         self._round += 1
-        end = time.monotonic() + self._engine.patience
-        while self._client.status != "running":
-            if self._client.status == "closed" or time.monotonic() > end:
-                raise _unreachable(self._engine, ConnectionError("the connection was lost"))
-            self.tick()
-            time.sleep(0.1)
         if lost > _LOST:
             raise _unreachable(self._engine, ConnectionError(f"the connection was lost {lost} times"))
+        end = time.monotonic() + self._engine.patience
+        while self._client.status != "running":
+            _close(self._client)
+            try:
+                self._client = _client(self._engine)
+            except ExperimentError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.1)
+            self.tick()
 
 
 class _Notice:
     """Says once that there is no worker."""
 
-    def __init__(self, client: Client, engine: Engine) -> None:
-        self._client, self._engine = client, engine
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self._next, self._since, self._said = 0.0, time.monotonic(), False
 
-    def show(self) -> None:
+    def show(self, client: Client) -> None:
         now = time.monotonic()
         if now < self._next:
             return
         self._next = now + 5
         with contextlib.suppress(Exception):
-            if self._client.nthreads():
+            if client.nthreads():
                 self._since, self._said = now, False
             elif not self._said and now - self._since >= min(5.0, self._engine.patience):
                 self._said = True
