@@ -258,6 +258,7 @@
       const rows = rankOnSets(data, pool, chosen, group);
       nearestLine(near);
       fillTable(rows, chosen);
+      section.querySelector("#like-macro").hidden = field.metrics.value !== "macro_f1";
       status.textContent = rows.length
         ? `${rows.length} methods ranked on ${near.length} ${near.length > 1 ? "sets" : "set"}. ` +
           `First: ${titleOn(data.methods[rows[0].method], chosen)}, mean rank ${rows[0].rank.toFixed(2)}. ${tied(rows, pool, near.length)}`
