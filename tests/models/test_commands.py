@@ -95,6 +95,27 @@ def test_a_label_that_is_no_label_is_shown_as_text(model, own_csv, cell, shown):
         labels_of_rows(table, LABELS)
 
 
+def test_a_text_is_explained_by_what_to_fit_and_the_column_of_tags_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    remarks = ["waves of the blue sea by night", "drums and shouts in a loud hall"] * 30
+    rows = pd.DataFrame({"remark": [f"{remark} {k}" for k, remark in enumerate(remarks)], "day": "3.11.2025"})
+    rows["day"] = [f"{1 + k % 28}.{11 + k % 2}.2025" for k in range(60)]
+    rows.assign(tags=["calm", "loud"] * 30).to_csv("songs.csv", index=False)
+    rows.to_csv("new.csv", index=False)
+    assert main(["datasets", "add", "songs.csv", "--tags", "tags", "--columns", "remark=text"]) == 0
+    fit = ["fit", "--dataset", "songs", "--cv", "2", "--output", "model", "--method"]
+    assert main([*fit, "relm"]) == 0
+    assert "its scores are not probabilities, which --calibration sigmoid would make" in capsys.readouterr().out
+    assert main(["explain", "model", "songs.csv", "--label", "calm", "--repeats", "1"]) == 0
+    assert "for the words of remark, fit a method that is linear per label" in capsys.readouterr().out
+    assert main(["explain", "model", "new.csv", "--label", "calm"]) == 2
+    assert "the rows have no column 'tags'" in capsys.readouterr().err
+    assert main(["card", "model"]) == 0
+    card = capsys.readouterr().out
+    assert "| remark | text | 6 to 8 words, mean 7." in card
+    assert "| day | date | 2025-11-01 to 2025-12-28, mean 2025-11-2" in card
+
+
 def test_no_label_at_all_is_refused(model, own_csv):
     table = pd.read_csv(own_csv).assign(tag_b=None)
     with pytest.raises(DeploymentError, match="no row has a label"):

@@ -32,7 +32,7 @@ from multilab.cli.options import (
 from multilab.core import MultilabError, write_atomically
 from multilab.core.files import refuse_overwriting
 from multilab.core.messages import printable, unknown_name
-from multilab.core.text import comma_separated, excerpt, first_few
+from multilab.core.text import comma_separated, excerpt, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -399,8 +399,9 @@ def explain(
         texts = set(saved.encoder.text_columns) & set(table.loc[table["importance"] > 0, "column"])
         texts = {column.name for column in saved.encoder.columns if column.is_text} & texts
         if texts and coefficients is None:
-            how = "give --label" if label is None else "fit a method that is linear per label, such as br_linear_svm"
-            print(f"for the words of {first_few(sorted(texts), 3)}, {how}")
+            linear = label is None and coefficient_table(saved, wanted[0]) is not None
+            how = "give --label" if linear else "fit a method that is linear per label, such as br_linear_svm"
+            print(printable(f"for the words of {listed(sorted(texts))}, {how}"))
     if coefficients is not None:
         print(f"{coefficients.columns[1]}s of the model, on scaled features:")
         _print_table(coefficients)

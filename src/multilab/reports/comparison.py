@@ -264,7 +264,7 @@ def seconds_figure(board: Leaderboard, baseline: str) -> Figure:
         best = name in front
         ax.plot(seconds[name], quality[name], "o" if best else "s", color=COLD if best else SOFT, ms=6 if best else 4)
     decades(ax.xaxis)
-    ax.margins(x=0.12, y=0.08)
+    ax.margins(x=0.2, y=0.08)
     style_axes(ax, x="seconds per fit and prediction (logarithmic)", y=axis_title(board.headline))
     canvas.draw_without_rendering()  # positions are those of the layout
     names = [*front, *(name for name in seconds.index if name not in front)]
@@ -284,7 +284,7 @@ def _name_points(ax: Axes, points: Sequence[tuple[str, float, float, str]]) -> N
     right = ax.get_window_extent().x1
     for (name, x, y, colour), (left, low) in zip(points, dots, strict=True):
         width, height = 4.3 * len(name) * inch, 8 * inch  # of letters of 7 points
-        for side, up in (("left", 4), ("left", -11), ("right", 4), ("right", -11), ("left", 13), ("right", -20)):
+        for side, up in (("left", 4), ("left", -11), ("right", 4), ("right", -11)):
             shift = 5 if side == "left" else -5
             start = left + shift * inch - (0 if side == "left" else width)
             box = (start, low + up * inch, start + width, low + up * inch + height)

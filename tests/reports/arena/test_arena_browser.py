@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -176,6 +177,9 @@ def test_three_numbers_are_enough_and_nothing_else_is_assumed(browser, arena):
     nearest = browser.evaluate("document.querySelector('#nearest').textContent")
     assert nearest.startswith(f"Nearest sets: {first['name']} (distance 0.00)")
     assert "cardinality" not in browser.evaluate("location.href")
+    status = browser.evaluate("document.querySelector('#like-status').textContent")
+    assert "Critical difference of ranks" in status
+    assert re.search(r"the first \d+ methods do not differ by it\.|the first differs from all others\.", status)
 
 
 def test_cardinality_and_density_follow_each_other_and_nonsense_is_named(browser):

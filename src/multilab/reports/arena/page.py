@@ -108,6 +108,7 @@ def _index(arena: ArenaData) -> dict[str, Any]:
         "facts": _facts(arena),
         "origin": _origin(arena),
         "scale": _scale(arena),
+        "decisions": (arena.folder.parent / "decisions").is_dir(),
         "alike": [each["title"] for each in arena.metrics.values() if each["ordered_like"]],
         "group_metrics": [
             (group["title"], [arena.metrics[name]["title"] for name in group["metrics"]])

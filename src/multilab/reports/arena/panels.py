@@ -24,6 +24,7 @@ from multilab.reports.arena.data import (
 )
 from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
 from multilab.reports.tables.entry import number, p_text, thousands
+from multilab.statistics import nemenyi_cd
 
 _ELO = ["elo_low", "elo", "elo_high"]
 _NUMBERS = (*_ELO, "rank", "win_rate", "improvability")
@@ -354,6 +355,7 @@ def picker_data(arena: ArenaData) -> dict[str, Any]:
             "columns": [columns.index(column) for column in own.methods],
             "sets": [sets.index(dataset) for dataset in own.datasets],
             "metrics": [metrics.index(metric) for metric in used],
+            "critical": nemenyi_cd(len(own.methods), 1, ALPHA) if len(own.methods) > 1 else 0,  # of one set
             "undefined": {
                 sets.index(dataset): absent
                 for i, dataset in enumerate(own.datasets)

@@ -231,6 +231,8 @@ def _notes(board: Board, pool: Pool, shown: int) -> list[str]:
             f"{f'the first {len(level)} methods do not differ by it' if level else 'the first differs from all others'}"
         )
         notes.append(f"Friedman p = {board.tests.p:.2g}")
+    if "elo" not in board.table:
+        notes.append("Elo needs the extra `arena`: pip install 'multilab[arena]'")
     if board.left_out:
         notes.append(f"undefined, so left out: {', '.join(board.left_out)}")
     if pool.other_splits:

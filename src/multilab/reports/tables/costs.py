@@ -49,7 +49,8 @@ def core_hours(report: ReportData) -> float | None:
     if "key" in measured:
         measured = measured.drop_duplicates("key")
     seconds = measured[["fit_seconds", "predict_seconds"]].sum().sum()
-    seconds += measured.drop_duplicates(["dataset", "split", "input_seconds"])["input_seconds"].sum()
+    if "input_seconds" in measured:
+        seconds += measured.drop_duplicates(["dataset", "split", "input_seconds"])["input_seconds"].sum()
     if (path := report.folder / "tuned.csv").is_file():
         seconds += read_table(path).drop_duplicates(["dataset", "split", "method"])["tune_seconds"].sum()
     return float(seconds) / 3600
