@@ -42,13 +42,18 @@ def films(path: Path, rows: int = 800) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def picture(chromium: str, page: Path, section: str, out: Path, size: tuple[int, int], profile: Path) -> None:
-    """Take a picture of one section of a page."""
-    hidden = f"section:not(#{section}):not(:has(#{section})), header, nav, footer {{ display: none !important }}"
+def picture(
+    chromium: str, page: Path, section: str, out: Path, size: tuple[int, int], profile: Path, small: bool = False
+) -> None:
+    """Take a picture of one section of a page, in a window of this size; a small one has no text besides its tables."""
+    hidden = f"section:not(#{section}):not(:has(#{section})), header, nav, footer"
+    hidden += ", p, ul, details" if small else ""
+    hidden += " { display: none !important }"
     alone = profile.parent / f"{out.stem}.html"
     alone.write_text(page.read_text(encoding="utf-8") + f"<style>{hidden}</style>", encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking"]
     where = [f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}", f"--screenshot={out}"]
+    options.append(f"--force-device-scale-factor={1 + small}")
     subprocess.run([chromium, *options, *where, alone.resolve().as_uri()], check=True, capture_output=True)
 
 
@@ -63,13 +68,14 @@ def main(chromium: str = "chromium") -> None:
         ):
             subprocess.run([sys.executable, "-m", "multilab", *command], cwd=folder, check=True)
         reports, static = ROOT / "reports", ROOT / "docs" / "_static"
+        doors = (640, 360)  # shown at 300 pixels: a wider page would be too small to read
         for page, section, out, size in (
             (folder / "page", "leaderboard", ROOT / "docs" / "figures" / "compare.png", (1100, 1500)),
-            (folder / "page", "leaderboard", static / "door-table.png", (1000, 563)),
-            (reports / "imldf", "paper", static / "door-paper.png", (1000, 563)),
-            (reports / "mlwse-core", "result", static / "door-method.png", (1000, 563)),
+            (folder / "page", "leaderboard", static / "door-table.png", doors),
+            (reports / "imldf", "paper", static / "door-paper.png", doors),
+            (reports / "mlwse-core", "result", static / "door-method.png", doors),
         ):
-            picture(chromium, page / "index.html", section, out, size, folder / "profile")
+            picture(chromium, page / "index.html", section, out, size, folder / "profile", size == doors)
             print(out.relative_to(ROOT))
 
 
