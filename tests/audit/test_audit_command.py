@@ -166,6 +166,20 @@ def test_names_yaml_next_to_a_table(tmp_path):
         audited_table(path)
 
 
+def test_rows_of_a_latex_table_are_read(tmp_path):
+    path = tmp_path / "table.tex"
+    rows = r"emotions & 0.197 $\pm$ 0.012 & \textbf{0.190} \\[2pt]", r"yahoo\_arts & -- & 0.2 \\ \hline"
+    head = r"\begin{tabular}{lcc}", r"\toprule", r"Dataset & a & b \\", r"\midrule"
+    path.write_text("\n".join([*head, *rows, r"\bottomrule", r"\end{tabular}", ""]))
+    cells = read_audit_cells(path, metric="hamming_loss")
+    assert [(cell.dataset, cell.method, cell.mean and cell.mean.value) for cell in cells] == [
+        ("emotions", "a", 0.197), ("emotions", "b", 0.19), ("yahoo_arts", "a", None), ("yahoo_arts", "b", 0.2),
+    ]  # fmt: skip
+    path.write_text("\n".join([*head, rows[0].replace("0.197", "0.x")]))
+    with pytest.raises(AuditError, match=r"line 5: a: '0\.x"):
+        read_audit_cells(path, metric="hamming_loss")
+
+
 def test_cells_of_latex_are_read_and_a_metric_that_is_not_known_is_named(tmp_path, capsys):
     path = tmp_path / "table.csv"
     path.write_text("dataset,a,b\nemotions,0.197 $\\pm$ 0.012,\\textbf{0.190} $\\pm$ 0.010\nscene,$0.1$,0.2\n")

@@ -133,6 +133,11 @@ def test_a_table_fits_100_columns_with_long_settings_and_what_has_no_room_below(
     assert any(line.startswith("ecc [1] ") for line in lines)
     assert f"[1] {' '.join(long)}" in lines
     assert lines[-1] == "not shown, no room: macro_auc; choose with `multilab results --metric`"
+    print_table(rows, names, every=True)
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert (" auc" in first, " auc" in second, "no room" in first + second) == (False, True, False)
+    assert [text.splitlines()[3].split()[0] for text in (first, second)] == ["mlknn", "mlknn"], "rows in one order"
+    assert max(map(len, first.splitlines())) <= 100
 
 
 def test_a_sweep_ends_with_one_table(folder, capsys):

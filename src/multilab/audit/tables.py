@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -242,11 +242,13 @@ _PARTS = ("mean", "std", "rank")
 _MISSING = {"", "-", "--", "---", "/", "na", "n/a", "nan", "dnf", "dns", "none", "\N{EN DASH}", "\N{EM DASH}"}
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 _LATEX = re.compile(r"\\(?:textbf|mathbf|underline)\s*\{([^{}]*)\}")
+_RULES = (r"\begin", r"\end", r"\toprule", r"\midrule", r"\bottomrule", r"\hline", r"\cmidrule", r"\cline", "%")
+_ROW_END = re.compile(r"\\\\(\[[^\]]*\])?\s*(\\hline\s*)*$")
 _CELL = re.compile(r"([^±(+]+?)\s*(?:(?:±|\+/-|\+-|\\pm)\s*([\d.eE+-]+))?\s*(?:\(\s*([\d.]+)\s*\))?")
 
 
 def read_audit_cells(path: Path, metric: str = "", table: str = "", dataset: str = "") -> list[AuditCell]:
-    """Return the cells of a CSV file, which may be separated by semicolons or tabs.
+    """Return the cells of a CSV file, which may be separated by semicolons or tabs, or of the rows of a LaTeX table.
 
     Parameters
     ----------
@@ -268,10 +270,11 @@ def read_audit_cells(path: Path, metric: str = "", table: str = "", dataset: str
     """
     try:
         with _opened(path) as file:
-            first = file.readline()
+            first = next((line for line in file if line.strip() and not line.lstrip().startswith(_RULES)), "")
             file.seek(0)
-            mark = max(",;\t", key=first.count)
-            rows = [(n, row) for n, row in enumerate(csv.reader(file, delimiter=mark), 1) if any(map(str.strip, row))]
+            mark = max(",;\t&", key=first.count)
+            lines = _without_latex(file) if mark == "&" else file
+            rows = [(n, row) for n, row in enumerate(csv.reader(lines, delimiter=mark), 1) if any(map(str.strip, row))]
     except (UnicodeDecodeError, csv.Error) as error:
         raise AuditError(f"{path}: not a CSV file in UTF-8: {error}") from None
     if len(rows) < 2:
@@ -292,6 +295,12 @@ def read_audit_cells(path: Path, metric: str = "", table: str = "", dataset: str
     if not any(cell.mean for _, cell in cells):
         raise AuditError(f"{path}: there is no number in it")
     return [cell for _, cell in cells]
+
+
+def _without_latex(lines: Iterable[str]) -> Iterator[str]:
+    """Yield rows of a LaTeX table without the end of a row; a rule is an empty line, so that numbers of lines stay."""
+    for line in lines:
+        yield "" if line.lstrip().startswith(_RULES) else _ROW_END.sub("", line.strip()).replace(r"\_", "_")
 
 
 def _opened(path: Path) -> TextIO:

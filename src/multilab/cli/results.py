@@ -63,7 +63,7 @@ def results(
     if as_csv:
         print(csv_of(rows, metrics), end="")
         return
-    _print_tables(rows, metrics, latex=latex)
+    _print_tables(rows, metrics, latex=latex, every=metric is not None)
     if not rows:
         print("no results yet; run `multilab train dataset=emotions method=mlknn`")
     for reason, count in left_out.items():
@@ -123,7 +123,7 @@ def _stored_rows(
     return rows, dict(left_out)
 
 
-def _print_tables(rows: list[ResultRow], metrics: list[str], latex: bool) -> None:
+def _print_tables(rows: list[ResultRow], metrics: list[str], latex: bool, every: bool) -> None:
     """Print a table per dataset and protocol, and one over the datasets of each protocol."""
     from multilab.reports.tables.results import as_latex, print_table, result_table
 
@@ -141,7 +141,7 @@ def _print_tables(rows: list[ResultRow], metrics: list[str], latex: bool) -> Non
         if latex:
             print(as_latex(result_table(table, metrics)))
         else:
-            print_table(table, metrics)
+            print_table(table, metrics, every)
 
 
 def _everywhere(rows: list[ResultRow], n_datasets: int) -> list[ResultRow]:

@@ -424,16 +424,17 @@ def _claim_lines(study: Study) -> list[str]:
     counts = Counter(entries[name]["outcome"] for name in theirs)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     lines = [f"{len(claims)} claims" + (f", of the paper: {outcomes}" if outcomes else "")] if claims else []
-    lines += [f"  {'':<8}{'our results':<24}published cells"] if entries else []
-    printed = [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}))]
+    width = max((len(claim.id) + 2 for claim in claims), default=0)
+    lines += [f"  {'':<{width}}{'our results':<24}published cells"] if entries else []
+    printed = [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}), width)]
     results = Results(path.parent)
     return lines + [results.fill(line, study.name, strict=False) for line in printed]
 
 
-def _lines_of(claim: Claim, entry: dict[str, Any]) -> list[str]:
+def _lines_of(claim: Claim, entry: dict[str, Any], width: int) -> list[str]:
     in_paper = (entry.get("in_paper") or {}).get("outcome", "–")
     outcomes = f"{entry.get('outcome', 'not checked yet'):<24}" + (f"{in_paper:<24}" if entry else "")
-    lines = [f"  {claim.id:<8}{outcomes}{claim.sentence}"]
+    lines = [f"  {claim.id:<{width}}{outcomes}{claim.sentence}"]
     needs = entry.get("needs")
     hours = "unknown" if not needs or needs["core_hours"] is None else f"{needs['core_hours']:g}"
     because = entry.get("explanation")
@@ -444,4 +445,4 @@ def _lines_of(claim: Claim, entry: dict[str, Any]) -> list[str]:
         f"to decide: {needs['cells']} cells, core-hours {hours}" if needs else "",
         f"because ({because['verdict']}): {because['cause']}" if because else "",
     ]
-    return lines + [f"{'':58}{note}" for note in notes if note]
+    return lines + [f"{'':{width + 50}}{note}" for note in notes if note]

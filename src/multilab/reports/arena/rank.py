@@ -187,21 +187,22 @@ def _table(
 ) -> ResultTable:
     """Return a board as a table to print: position, method, Elo, rank, rates, and of a single metric its mean.
 
+    Without ``bencheval`` there is no column of Elo.
     A dagger marks columns that have sets among these whose results decided rules of the method.
     """
     decided = {column: [name for name in board.datasets if name in seen[column]] for column in means.methods}
     shown = board.table.head(top) if top else board.table
-    single = board.name in METRICS
+    single, rated = board.name in METRICS, "elo" in board.table
     average = means.means(board.name).mean(skipna=False) if single else None
     rows = []
     for position, (column, row) in enumerate(shown.iterrows(), 1):
-        elo = f"{row['elo']:.0f}" if "elo" in row else "–"
-        if "elo" in row and not np.isnan(row["elo_low"]):
-            elo += f" [{row['elo_low']:.0f}, {row['elo_high']:.0f}]"
+        elo = [f"{row['elo']:.0f}"] if rated else []
+        if rated and not np.isnan(row["elo_low"]):
+            elo = [f"{row['elo']:.0f} [{row['elo_low']:.0f}, {row['elo_high']:.0f}]"]
         entries = [
             str(position),
             f"{column} †" if decided[column] else str(column),
-            elo,
+            *elo,
             f"{row['rank']:.2f}",
             f"{row['win_rate']:.0%}",
             f"{row['improvability']:.1%}",
@@ -210,8 +211,26 @@ def _table(
             entries.append("–" if np.isnan(average[column]) else f"{average[column]:.4f}")
         entries.append(f"{row['unfinished']:.0%}" if row["unfinished"] else "")
         rows.append(tuple(Entry(text) for text in entries))
-    heads = ["", "method", "Elo", "rank", "wins", "improvable", *([board.name] if single else []), "unfinished"]
-    directions = ["", "", "max", "min", "max", "min", *([METRICS[board.name].direction] if single else []), ""]
+    heads = [
+        "",
+        "method",
+        *(["Elo"] if rated else []),
+        "rank",
+        "wins",
+        "improvable",
+        *([board.name] if single else []),
+        "unfinished",
+    ]
+    directions = [
+        "",
+        "",
+        *(["max"] if rated else []),
+        "min",
+        "max",
+        "min",
+        *([METRICS[board.name].direction] if single else []),
+        "",
+    ]
     title = METRICS[board.name].title if single else GROUP_TITLES[board.name]
     chosen = f" ({wanted})" if wanted else ""
     sets = f"{len(board.datasets)} set{'s' * (len(board.datasets) != 1)}{chosen}"

@@ -97,10 +97,15 @@ def _cell(
         printed=(printed or ("not printed" if ours else "–")) + _spread(row["printed_std"], digits),
         ours=_rounded(ours, digits) + _spread(row["our_std"], digits) if ours else "",
         verdict=row["verdict"],
-        reason=row["reason"],
+        reason=row["reason"] + (", no run-to-run spread" if _is_without_spread(row) else ""),
         errata=tuple(row["erratum"].split()),
         command=commands.get((row["dataset"], row["method"]), "") if row["our_mean"] and _is_score(row) else "",
     )
+
+
+def _is_without_spread(row: Mapping[str, Any]) -> bool:
+    """Return whether our number, which does not agree with the printed one, is the same in every run."""
+    return row["group"] == "result" and row["verdict"] in BEYOND and float(row["uncertainty"] or "nan") == 0
 
 
 def _is_score(row: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -190,12 +191,22 @@ def as_csv(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:
     return text.getvalue()
 
 
-def print_table(rows: Sequence[ResultRow], metrics: Sequence[str]) -> None:
-    """Print a table that fits the terminal, elsewhere 100 columns: with rich the best of a column bold, else marked."""
+def print_table(rows: Sequence[ResultRow], metrics: Sequence[str], every: bool = False) -> None:
+    """Print a table that fits the terminal, elsewhere 100 columns: with rich the best of a column bold, else marked.
+
+    Metrics without room are named below it; with ``every`` they follow in further tables of the same rows.
+    """
     table, terminal = result_table(rows, metrics), sys.stdout.isatty()
     width = Console().width - len(table.heads) - 1 if terminal else _COLUMNS  # borders of rich
     if _width(short := _with_short_names(table)) > width:
-        short = _within(_with_short_names(result_table(rows, metrics, spread=False)), width)
+        short = _with_short_names(result_table(rows, metrics, spread=False))
+        while (room := _room(short, width)) < (number := len(short.heads) - 3) and every:
+            print_result_table(replace(_part(short, 0, room), notes=()))
+            print()
+            short = _part(short, room, number)
+        if left := short.heads[1 + room : -2]:
+            note = f"not shown, no room: {', '.join(left)}; choose with `multilab results --metric`"
+            short = replace(_part(short, 0, room), notes=(*short.notes, note))
     print_result_table(short)
 
 
@@ -220,19 +231,22 @@ def _with_short_names(table: ResultTable) -> ResultTable:
     return replace(table, rows=tuple(rows), notes=(*notes, *table.notes))
 
 
-def _within(table: ResultTable, width: int) -> ResultTable:
-    """Return the table with as many of the first metrics as fit, at least one, and the others named in a note."""
-    left: list[str] = []
-    while _width(table) > width and len(table.heads) > 4:
-        left.insert(0, table.heads[-3])
-        table = replace(
-            table,
-            heads=(*table.heads[:-3], *table.heads[-2:]),
-            directions=(*table.directions[:-3], *table.directions[-2:]),
-            rows=tuple((*row[:-3], *row[-2:]) for row in table.rows),
-        )
-    note = f"not shown, no room: {', '.join(left)}; choose with `multilab results --metric`"
-    return replace(table, notes=(*table.notes, note)) if left else table
+def _room(table: ResultTable, width: int) -> int:
+    """Return how many of the first metrics fit, at least one."""
+    number = len(table.heads) - 3
+    while number > 1 and _width(_part(table, 0, number)) > width:
+        number -= 1
+    return number
+
+
+def _part(table: ResultTable, first: int, last: int) -> ResultTable:
+    """Return the table with the metrics from one position to before another."""
+
+    def kept(texts: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (texts[0], *texts[1 + first : 1 + last], *texts[-2:])
+
+    rows = tuple(map(kept, table.rows))
+    return replace(table, heads=kept(table.heads), directions=kept(table.directions), rows=rows)
 
 
 def print_result_table(table: ResultTable) -> None:
