@@ -48,7 +48,7 @@ def test_explain_names_the_column_that_decides(folder, model_path, own_csv, caps
         main(["explain", str(model_path), str(own_csv), "--label", "tag_b", "--repeats", "3", "-o", "table.csv"]) == 0
     )
     assert "label 'tag_b': macro_auc" in capsys.readouterr().out
-    assert pd.read_csv("table.csv")["column"].iloc[0] == "income"
+    assert pd.read_csv("table.csv")["name"].iloc[0] == "income"
 
 
 def test_coefficients_and_permutation_importance_agree(own_csv):
@@ -114,6 +114,12 @@ def test_a_text_is_explained_by_what_to_fit_and_the_column_of_tags_is_named(tmp_
     card = capsys.readouterr().out
     assert "| remark | text | 6 to 8 words, mean 7." in card
     assert "| day | date | 2025-11-01 to 2025-12-28, mean 2025-11-2" in card
+    assert main([*fit, "br_linear_svm"]) == 0
+    assert main(["explain", "model", "songs.csv", "--label", "calm", "--repeats", "1", "-o", "words.csv"]) == 0
+    assert "on scaled features, largest first; positive speaks for the label:" in capsys.readouterr().out
+    written = pd.read_csv("words.csv")
+    assert list(written["kind"].unique()) == ["permutation importance", "coefficient"]
+    assert written.set_index("name")["value"]["remark=sea"] > 0 > written.set_index("name")["value"]["remark=loud"]
 
 
 def test_no_label_at_all_is_refused(model, own_csv):
@@ -139,7 +145,7 @@ def test_a_table_has_the_format_that_its_name_says(model, model_path, own_csv, f
     assert list(found.pop("id").astype(str)) == list(rows["id"].astype(str))  # of Parquet they are text
     pd.testing.assert_frame_equal(found, model.predict_frame(rows))
     assert main(["explain", str(model_path), str(own_csv), "--repeats", "1", "-o", name]) == 0
-    assert list(READERS[name](name)) == ["column", "importance", "std"]
+    assert list(READERS[name](name)) == ["kind", "name", "value", "std"]
 
 
 def test_no_command_overwrites_what_it_reads(model_path, own_csv, folder, capsys):

@@ -49,6 +49,7 @@ _WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
 }
 """Formats of an output file by its extension; a name without one is CSV."""
 
+_LINEAR = "--method br_linear_svm --set preprocessing=standard, as `multilab compare` does"
 _SHOWN = 20  # rows of a table of importances
 _WEB = (".html", ".htm")
 _HEAD = ("family", "item", "quantity", "test", "reference", "new", "effect", "adjusted p", "note")
@@ -370,9 +371,12 @@ def explain(
     multilab explain models:/mine@champion new.csv --label tag_a
 
     If the file ROWS has labels, the command prints the permutation importance: the loss of a metric when the values of
-    one column are permuted (all 0/1 columns of a text column together). For linear models and trees, label by label, it
-    also prints coefficients or importances.
+    one column are permuted (all 0/1 columns of a text column together). With --label it also prints the coefficients of
+    a linear model, or the importances of trees. Words of a text need a method that is linear per label, such as
+    br_linear_svm. -o writes both lists, with their kind in the first column.
     """
+    import pandas as pd
+
     from multilab.experiments.progress import ProgressBar
     from multilab.models import load_model
     from multilab.models.explaining import coefficient_table, permutation_table
@@ -385,10 +389,11 @@ def explain(
     if coefficients is not None and not set(wanted) <= set(frame.columns):
         missing = saved.encoder.reading.get("tags", label)
         print(f"{rows} has no column {missing!r}: no permutation importance", file=sys.stderr)
-        table = coefficients
+        tables = []
     else:
         bar = ProgressBar("permutation importance")
         table = permutation_table(saved, frame, label, metric=metric, n_repeats=repeats, progress=bar)
+        tables = [table.set_axis(["name", "value", "std"], axis=1).assign(kind="permutation importance")]
         what = f"label {label!r}" if label is not None else "all labels"
         about = table.attrs
         left_out = len(frame) - about["rows"]
@@ -400,12 +405,16 @@ def explain(
         texts = {column.name for column in saved.encoder.columns if column.is_text} & texts
         if texts and coefficients is None:
             linear = label is None and coefficient_table(saved, wanted[0]) is not None
-            how = "give --label" if linear else "fit a method that is linear per label, such as br_linear_svm"
+            how = "give --label" if linear else f"fit a method that is linear per label: {_LINEAR}"
             print(printable(f"for the words of {listed(sorted(texts))}, {how}"))
     if coefficients is not None:
-        print(f"{coefficients.columns[1]}s of the model, on scaled features:")
+        kind = coefficients.columns[1]
+        signs = "; positive speaks for the label" if kind == "coefficient" else ""
+        print(f"{kind}s of the model, on scaled features, largest first{signs}:")
         _print_table(coefficients)
+        tables.append(coefficients.set_axis(["name", "value"], axis=1).assign(kind=kind))
     if output is not None:
+        table = pd.concat(tables, ignore_index=True).reindex(columns=["kind", "name", "value", "std"])
         _save_table(table, output)
         print(f"{output}: {len(table)} rows")
 
