@@ -13,8 +13,9 @@ from multilab import compare
 from multilab.comparison import recommend
 from multilab.comparison.comparing import with_labels
 from multilab.decision import TunedThresholdClassifier
-from multilab.methods import BinaryRelevance
+from multilab.methods import BinaryRelevance, MLkNN
 from multilab.metrics import over_assigned
+from multilab.models.summaries import metric_summaries
 from multilab.statistics import Leaderboard, StatisticsError, corrected_resampled_interval, corrected_resampled_p
 
 
@@ -114,6 +115,23 @@ def test_an_interval_excludes_zero_exactly_if_the_test_rejects() -> None:
         assert (low > 0 or high < 0) == (corrected_resampled_p(differences, 0.25) < 0.05)
     with pytest.raises(StatisticsError, match="level"):
         corrected_resampled_interval([0.1, 0.2], 0.25, level=1.0)
+
+
+def test_no_interval_of_a_mean_leaves_the_range_of_its_metric() -> None:
+    values = [1.0, 0.95, 0.99, 1.0, 0.96]
+    mean, low, high = corrected_resampled_interval(values, 0.25)
+    assert high > 1
+    assert corrected_resampled_interval(values, 0.25, bounds=(0.0, 1.0)) == (mean, low, 1.0)
+    assert corrected_resampled_interval([3.0, 3.0], 0.25, bounds=(0.0, 1.0)) == (3.0, 3.0, 3.0)  # holds its mean
+    Y = (np.random.default_rng(1).random((60, 3)) < 0.4).astype(int)
+    X = Y + np.random.default_rng(10).normal(scale=0.3, size=Y.shape)
+    easy = compare([MLkNN(k=5)], X, Y, metrics=["macro_f1", "ranking_loss"])
+    for metric in ("macro_f1", "ranking_loss"):
+        free, kept = replace(easy, ranges={}).intervals(metric), easy.intervals(metric)
+        assert free["low"].min() < 0 or free["high"].max() > 1  # else the test shows nothing
+        pd.testing.assert_frame_equal(kept, free.clip(0, 1))
+    summary = metric_summaries([{"macro_f1": value} for value in values], 0.25)["macro_f1"]
+    assert (summary["low"], summary["high"]) == (low, 1.0)
 
 
 def test_intervals_and_differences_of_a_leaderboard() -> None:

@@ -533,6 +533,7 @@ class _Search:
         board = Leaderboard(
             scores=pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
             directions={name: defined(name).direction for name in metrics},
+            ranges={name: defined(name).range for name in metrics},
             datasets=("",),
             methods=methods,
             unfinished=pd.DataFrame(

@@ -127,6 +127,7 @@ def compare(
     board = Leaderboard(
         scores=pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
         directions=directions,
+        ranges={name: defined(name).range for name in names},
         datasets=("",),
         methods=tuple(named),
         unfinished=pd.DataFrame(failed, columns=[*CELL, "reason"]),

@@ -88,6 +88,7 @@ class CellScores:
         board = Leaderboard(
             scores=self.rows(entries).assign(dataset=dataset)[[*CELL, "metric", "value"]],
             directions={metric: defined(metric).direction for metric in self.metrics},
+            ranges={metric: defined(metric).range for metric in self.metrics},
             datasets=(dataset,),
             methods=tuple(entry.name for entry in entries),
             unfinished=pd.DataFrame(left, columns=[*CELL, "reason"]),

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from multilab.datasets import TableEncoder
 from multilab.metrics import METRICS, bootstrap, per_label
-from multilab.statistics import calibration_sums
+from multilab.statistics import calibration_sums, corrected_resampled_interval
 
 __all__ = ["calibration_bins", "feature_summaries", "label_summaries", "metric_summaries", "per_label_rows"]
 
@@ -128,16 +127,16 @@ def metric_summaries(scores: Sequence[Mapping[str, float]], test_to_train: float
         values = np.array([row[name] for row in scores], dtype=float)
         finite = bool(np.isfinite(values).all())
         mean = float(values.mean()) if finite else None
-        std = half = None
+        std = low = high = None
         if finite and len(values) > 1:
             std = float(values.std(ddof=1))
-            half = student.ppf((1 + LEVEL) / 2, len(values) - 1) * math.sqrt(1 / len(values) + test_to_train) * std
+            _, low, high = corrected_resampled_interval(values, test_to_train, LEVEL, METRICS[name].range)
         table[name] = {
             "values": [_json_number(value) for value in values],
             "mean": mean,
             "std": std,
-            "low": None if half is None or mean is None else mean - half,
-            "high": None if half is None or mean is None else mean + half,
+            "low": low,
+            "high": high,
             "direction": METRICS[name].direction,
         }
     return table

@@ -64,6 +64,8 @@ class Leaderboard:
         The labels that a method assigns far too often, by method: see `multilab.metrics.over_assigned`.
     untuned : dict of str to str, optional
         For a method with tuned thresholds, the name of the same method with its own decisions.
+    ranges : dict of str to (float, float), optional
+        Smallest and largest value of a metric, which no interval of a mean exceeds.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Leaderboard:
     decided: pd.DataFrame = field(default_factory=pd.DataFrame)
     over_assigned: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     untuned: Mapping[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = {
@@ -363,8 +366,10 @@ class Leaderboard:
             Indexed by method, in the order of `table`: ``mean``, ``low``, ``high``; NaN ends with a single split. The
             intervals of two methods may overlap although the test finds a difference, since the splits are paired.
         """
-        values = self.splits(metric or self.headline).reindex(columns=self.table.index)
-        rows = {name: self._interval(values[name], level) for name in values}
+        metric = metric or self.headline
+        values = self.splits(metric).reindex(columns=self.table.index)
+        bounds = self.ranges.get(metric, (-np.inf, np.inf))
+        rows = {name: self._interval(values[name], level, bounds) for name in values}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "low", "high"])
 
     def difference(self, first: str, second: str, metric: str | None = None, level: float = 0.95) -> pd.Series:
@@ -391,10 +396,12 @@ class Leaderboard:
         p = corrected_resampled_p(gains, self._ratio) if self.n_splits > 1 else float("nan")
         return pd.Series({"mean": mean, "low": low, "high": high, "p": p, "wins": int((gains > 0).sum())})
 
-    def _interval(self, values: pd.Series, level: float) -> tuple[float, float, float]:
+    def _interval(
+        self, values: pd.Series, level: float, bounds: tuple[float, float] = (-np.inf, np.inf)
+    ) -> tuple[float, float, float]:
         if self.n_splits < 2 or values.isna().any():
             return float(values.mean(skipna=False)), float("nan"), float("nan")
-        return corrected_resampled_interval(values, self._ratio, level)
+        return corrected_resampled_interval(values, self._ratio, level, bounds)
 
     @property
     def _ratio(self) -> float:

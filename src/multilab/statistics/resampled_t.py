@@ -54,7 +54,10 @@ def corrected_resampled_p(differences: np.ndarray, test_to_train: float) -> floa
 
 
 def corrected_resampled_interval(
-    values: np.ndarray, test_to_train: float, level: float = 0.95
+    values: np.ndarray,
+    test_to_train: float,
+    level: float = 0.95,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> tuple[float, float, float]:
     """Return the mean of a metric, or of a difference, over splits, and the ends of its confidence interval.
 
@@ -66,6 +69,8 @@ def corrected_resampled_interval(
         Number of test rows divided by the number of training rows, 1 / (k - 1) for k folds.
     level : float, default=0.95
         Confidence.
+    bounds : (float, float), optional
+        Smallest and largest possible mean, which no end exceeds.
 
     Returns
     -------
@@ -89,7 +94,8 @@ def corrected_resampled_interval(
         raise StatisticsError(f"level={level}: it must be in (0, 1)")
     mean = float(array.mean())
     half = float(student.ppf((1 + level) / 2, len(array) - 1)) * corrected_standard_error(array, test_to_train)
-    return mean, mean - half, mean + half
+    smallest, largest = min(bounds[0], mean), max(bounds[1], mean)  # some conventions give other ranges
+    return mean, max(mean - half, smallest), min(mean + half, largest)
 
 
 def corrected_unpaired_interval(
