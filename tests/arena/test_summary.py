@@ -227,7 +227,8 @@ def test_costs_are_shown_where_they_were_measured_alone() -> None:
         studies = [{"track": "costs", "study": "arena-costs", "machine": "a machine"}]
         track = [track_results("default", scores)]
         content = arena_leaderboard(track, facts_of(scores), {}, studies, costs=costs, rating=rating)
-        summary = arena_summary(content)
+        table = {"measured": measured.assign(alone=alone), "tuned": None, "unfinished": None}
+        summary = arena_summary(content, tables={"arena-costs": table})
         page = summary_page(summary)
         if not alone:
             assert summary["costs"] is None
@@ -240,6 +241,7 @@ def test_costs_are_shown_where_they_were_measured_alone() -> None:
         assert "| 1 minute | `slow` | 970 | 40.0 |" in page
         assert "| 1 hour | `slow` | 970 | 40.0 |" in page
         assert "on one core (a machine)" in page
+        assert "they are of 3 small sets (set0, set1, set2), and" in page
 
 
 def test_dummies_metrics_and_unfinished() -> None:

@@ -98,8 +98,8 @@ def arena_summary(
         comparators of the paper); ``tuning`` (``null`` without such a track); ``stacking`` (the same; ``all`` and
         ``unseen``, the stacks on all sets and on those that decided no rule of the champion; ``champion``, a list of
         :func:`champion_verdict`; ``chosen_on``, the sets that did decide, with the reason); ``costs`` (``null``
-        unless measured alone: ``study``, ``machine``, ``sets`` of Elo, ``methods`` with their costs, the fastest fit
-        first, ``pareto``);
+        unless measured alone: ``study``, ``machine``, ``measured_on``, the sets, if there are ``tables``, ``sets`` of
+        Elo, ``methods`` with their costs, the fastest fit first, ``pareto``);
         ``cheap`` (``null`` without ``measured``; by metric a list per set); ``unfinished``; ``effort`` (``null``
         without ``tables``; hours by study, their sum and the budget); ``metrics``; ``dummies``.
 
@@ -150,7 +150,7 @@ def arena_summary(
         ],
         "tuning": tuning_numbers(content, groups),
         "stacking": _stacking(content, groups),
-        "costs": _costs(content, pool_of(content, "ensembled") or pool),
+        "costs": _costs(content, pool_of(content, "ensembled") or pool, tables or {}),
         "cheap": None if measured is None else _cheap(means, measured),
         "unfinished": _unfinished(content["tracks"]["default"]),
         "effort": _effort(tables or {}, budget),
@@ -356,7 +356,9 @@ def _above_tuned(content: Mapping[str, Any], pool: Mapping[str, Any], stack: str
     }
 
 
-def _costs(content: Mapping[str, Any], pool: Mapping[str, Any]) -> dict[str, Any] | None:
+def _costs(
+    content: Mapping[str, Any], pool: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any] | None:
     """Return the costs of the methods of a pool, the fastest fit first, and its Pareto fronts.
 
     ``None`` where nothing was measured with nothing else running.
@@ -370,9 +372,12 @@ def _costs(content: Mapping[str, Any], pool: Mapping[str, Any]) -> dict[str, Any
         for at, name in enumerate(costs["columns"])
         if name in pool["columns"]
     ]
+    study = costs["study"].split()[0]
+    measured = tables.get(study, {}).get("measured")
     return {
         "study": costs["study"],
-        "machine": machines.get(costs["study"].split()[0]),
+        "machine": machines.get(study),
+        "measured_on": [] if measured is None else list(dict.fromkeys(measured["dataset"])),
         "sets": pool["boards"]["overall"]["sets"],
         "methods": sorted(rows, key=lambda row: row["fit_seconds"]),
         "pareto": pool.get("pareto", {}),
