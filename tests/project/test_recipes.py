@@ -19,7 +19,7 @@ from papers.test_sixth_paper import FILES as PAPER
 
 FOLDERS = ("src/multilab", "conf", "tests/helpers", "tests/metrics", "tests/methods", "tests/datasets", "tests/project")
 FILES = ("tests/conftest.py", "pyproject.toml", "README.md", "dvc.yaml")
-CHECK = re.compile(r"^## (Add .*?)$.*?^- \[ \] Check it.*?`python -m pytest ([^`]*)`", flags=re.DOTALL | re.MULTILINE)
+CHECK = re.compile(r"^## (Add .*?)$.*?^\d\. Check it.*?`python -m pytest ([^`]*)`", flags=re.DOTALL | re.MULTILINE)
 SECTION = {
     "src/multilab/reports/tables/sizes.py": '''"""Numbers of data sets and methods of a study."""
 
