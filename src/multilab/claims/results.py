@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from multilab.claims.agreement import MethodAgreement, agreement_by_method
 from multilab.claims.errors import ClaimsError
 from multilab.core import read_json
@@ -113,6 +115,15 @@ class Results:
         if method not in self._agreement:
             raise ClaimsError(f"no published method is called {method!r}{did_you_mean(method, self._agreement)}")
         return self._agreement[method]
+
+    def gap(self, method: str, column: str) -> float:
+        """Return the median of |ours - printed| / |printed| over a published method's results, ours of any column."""
+        from multilab.statistics.result_files import read_table
+
+        cells = read_table(self.folder / "cells.csv", ["group"], text=True)
+        rows: Any = cells[(cells["group"] == "result") & (cells["method"] == method)].itertuples()
+        ours = ((self.mean(column, row.our_metric, row.dataset), float(row.printed_mean)) for row in rows)
+        return float(np.median([abs(value - printed) / abs(printed) for value, printed in ours]))
 
     def mean(self, method: str, metric: str, dataset: str | None = None) -> float:
         """Return the mean of a column by a metric, over the datasets or on one of them.

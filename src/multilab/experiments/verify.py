@@ -243,13 +243,14 @@ def recompute_study(
             f"{REFERENCES}/{study.name}.json is not in this checkout; write it with --accept {REFERENCES}"
         )
     level, allowed = tolerance(committed["versions"])
+    versions = "" if level == "L1" else ", since versions of libraries differ"
     wrong = _missing(cells, computed, failed, committed["cells"], methods)
     wrong += [*weak, *map(str, differences(computed, committed["cells"], allowed))]
     new = sorted({name.split("/", 2)[2] for name in set(computed) - set(committed["cells"])})
     note = f"; no reference yet for {', '.join(new)}" if new else ""
     only_read = {cell.key for cell in reads} - {cell.key for cell in cells}  # the progress counts them too
     read = f", with {len(only_read)} cells of base scores that they read" if only_read else ""
-    done_text = f"{len(done)} cells of {study.name} recomputed{read}, compared at {level} ({allowed:g})"
+    done_text = f"{len(done)} cells of {study.name} recomputed{read}, compared to {allowed:g}{versions}"
     return _verdict(wrong, done_text + note)
 
 
@@ -323,7 +324,44 @@ def recompute_sample(
     wrong = _missing(cells, computed, failed, ())
     wrong += [f"{name}: not in the committed scores" for name in sorted(set(computed) - set(expected))]
     wrong += [str(difference) for difference in differences(computed, expected, L1)]
-    return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed{drawn}, compared at L1 ({L1:g})")
+    if len({(cell.row[0], cell.row[2]) for cell in done}) == 1:
+        print(*_means_of_one_column(study, done, computed, expected), sep="\n")
+    return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed{drawn}, compared to {L1:g}")
+
+
+def _means_of_one_column(study: Study, done: list[Any], computed: Numbers, expected: Numbers) -> list[str]:
+    """Return a table of one method on one dataset: its means recomputed, committed, and as the paper prints them."""
+    dataset, _, method = done[0].row
+    printed = _printed_means(study, dataset, method)
+    cells = [cell_name(cell) for cell in done]
+    known = set.intersection(*({*computed[cell]} & {*expected.get(cell, ())} for cell in cells))
+    metrics = [metric for metric in dict.fromkeys((*study.metrics, *printed)) if metric in known]
+    lines = (
+        [f"{method} on {dataset}, mean over {len(cells)} {'cell' if len(cells) == 1 else 'cells'}:"] if metrics else []
+    )
+    rows = [("", "recomputed", "committed", "printed" if printed else "")] if metrics else []
+    for metric in metrics:
+        ours, theirs = (f"{np.mean([numbers[cell][metric] for cell in cells]):.6f}" for numbers in (computed, expected))
+        rows.append((metric, ours, theirs, printed.get(metric, "")))
+    width = max((len(row[0]) for row in rows), default=0)
+    return lines + [f"  {name:<{width}}{''.join(f'{text:>12}' for text in texts)}".rstrip() for name, *texts in rows]
+
+
+def _printed_means(study: Study, dataset: str, method: str) -> dict[str, str]:
+    """Return the means that the study's paper prints of a method on a dataset, by metric."""
+    path = report_dir(study.name) / "cells.csv"
+    if not study.paper or not path.is_file():
+        return {}
+    names = find(study.paper).aliases.names
+    sets, methods = names.get("dataset", {}), names.get("method", {})
+    with path.open(newline="", encoding="utf-8") as file:
+        return {
+            row["our_metric"]: row["printed_mean"]
+            for row in csv.DictReader(file)
+            if sets.get(row["dataset"], row["dataset"]) == dataset
+            and methods.get(row["method"], row["method"]) == method
+            and row["printed_mean"]
+        }
 
 
 def _verdict(wrong: list[str], done: str) -> int:
