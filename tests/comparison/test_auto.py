@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import sys
 import time
 from dataclasses import replace
 
@@ -52,6 +53,16 @@ def table():
 @pytest.fixture(scope="module")
 def fitted(table):
     return quick().fit(table, "tags")
+
+
+def test_a_terminal_shows_how_far_the_fits_are_and_other_outputs_nothing(table, monkeypatch, capsys):
+    for terminal in (True, False):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda shown=terminal: shown)
+        quick(budget_fits=6).fit(table[["tempo", "tags"]].dropna(), "tags")
+        shown = capsys.readouterr().err
+        assert ("AutoMultiLabel: methods fitted: 0, " in shown) == terminal
+        assert shown.endswith("\r\x1b[K" if terminal else "")
+        assert terminal or not shown
 
 
 def test_text_with_tags_becomes_a_model_that_finds_them(fitted):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import tempfile
 import time
 import warnings
@@ -201,7 +202,11 @@ class AutoMultiLabel(MultiLabelClassifier):
             X, columns, self._embeddings = embedded_frame(X, columns, "X")
         with tempfile.TemporaryDirectory(prefix="multilab-") as folder:
             rows = TrainingSet(X, Y, names, columns, self._metrics(), seed, Path(folder), weights, groups)
-            _Search(self, rows, began).run()
+            search = _Search(self, rows, began)
+            try:
+                search.run()
+            finally:
+                search.say("")
             self._folds = rows.folds
         self._training, self._seed = (X, Y, names), seed
         if isinstance(X, pd.DataFrame):
@@ -400,6 +405,7 @@ class _Search:
         from multilab.comparison.fits import run_methods
         from multilab.comparison.training_set import Preparation, prepared
 
+        self.say("AutoMultiLabel: encoding the table")
         if reason := self._do(Preparation(self.limit)):
             raise ComparisonError(reason)
         prepared(self.rows)
@@ -416,13 +422,21 @@ class _Search:
             self,
             _work(),
         )
+        self.say("AutoMultiLabel: stack and choice")
         stack_reason = self._stack(entries)
         if not self.judged and not self.rows.has(floor.cells[0].key):
             raise ComparisonError(f"no model could be fitted: {reason or floor.note}")
         self._choose(entries, floor, stack_reason)
 
     def refresh(self) -> None:
-        """Show nothing while fits run."""
+        """Show how far the fits are."""
+        limit = "" if math.isinf(self.limit) else f" of {self.limit:g}"
+        self.say(f"AutoMultiLabel: methods fitted: {len(self.judged)}, {time.monotonic() - self.began:.0f}{limit} s")
+
+    def say(self, text: str) -> None:
+        """Replace the line of progress, on a terminal."""
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
     def finished(self, entry: PlannedMethod) -> None:
         """Judge a method whose fits are there."""
