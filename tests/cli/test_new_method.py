@@ -91,7 +91,9 @@ def test_it_is_compared_studied_and_gated(folder, capsys):
     code.write_text(code.read_text().replace("expit(4 *", "expit(3 *"))
     del sys.modules["ridge_labels"]
     assert main(["gate", "--study", "own", "--method", "ridge_labels"]) == 1
-    assert "GATE: genes-toy/0/ridge_labels: norm of scores is" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "GATE: genes-toy/0/ridge_labels: norm of scores is" in printed
+    assert printed.endswith("intended? multilab gate --study own --accept tests/references\n")
 
 
 def test_methods_of_ones_own_are_listed_but_in_no_study_of_all(folder, capsys):

@@ -245,13 +245,17 @@ def recompute_study(
     level, allowed = tolerance(committed["versions"])
     versions = "" if level == "L1" else ", since versions of libraries differ"
     wrong = _missing(cells, computed, failed, committed["cells"], methods)
-    wrong += [*weak, *map(str, differences(computed, committed["cells"], allowed))]
+    changed = [str(difference) for difference in differences(computed, committed["cells"], allowed)]
+    wrong += [*weak, *changed]
     new = sorted({name.split("/", 2)[2] for name in set(computed) - set(committed["cells"])})
     note = f"; no reference yet for {', '.join(new)}" if new else ""
     only_read = {cell.key for cell in reads} - {cell.key for cell in cells}  # the progress counts them too
     read = f", with {len(only_read)} cells of base scores that they read" if only_read else ""
     done_text = f"{len(done)} cells of {study.name} recomputed{read}, compared to {allowed:g}{versions}"
-    return _verdict(wrong, done_text + note)
+    result = _verdict(wrong, done_text + note)
+    if changed:
+        print(f"intended? multilab gate --study {study.name} --accept {REFERENCES}")
+    return result
 
 
 def _write_reference(path: Path, computed: Numbers) -> None:
