@@ -139,7 +139,7 @@ def ledger_markdown(reports: Path | str) -> str:
     """
     lines = [
         "| paper | claims | hold | in part | fail | depend | open | not testable "
-        "| results compared | median gap | within 1 % | 2 % | 5 % | agree | another method's column |",
+        "| compared | median gap | within 1 % | 2 % | 5 % | agree | another's column |",
         "|:---|" + "---:|" * 14,
     ]
     for path in sorted(Path(reports).glob("*/claims.json")):
