@@ -83,7 +83,7 @@ def test_flags_as_scikit_multilearn_but_for_its_order_among_ties(benchmark_data:
 
     from multilab.methods.neighbours import _search
 
-    def neighbours(X_train, k, X=None, exclude_self=True, tie_tol=0.0):
+    def neighbours(X_train, k, X=None, exclude_self=True, tie_tol=0.0, ordered=True):
         assert tie_tol == 0.0
         assert not exclude_self or X is not None
         distances, indices = NearestNeighbors(n_neighbors=k).fit(X_train).kneighbors(X_train if X is None else X)
