@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
+
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = {
     "war": "soldiers front battle general trench bomb retreat orders tank siege",
@@ -52,9 +54,13 @@ def picture(
     alone = profile.parent / f"{out.stem}.html"
     alone.write_text(page.read_text(encoding="utf-8") + f"<style>{hidden}</style>", encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking"]
-    where = [f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}", f"--screenshot={out}"]
+    where = [f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1] + 600 * small}", f"--screenshot={out}"]
     options.append(f"--force-device-scale-factor={1 + small}")
     subprocess.run([chromium, *options, *where, alone.resolve().as_uri()], check=True, capture_output=True)
+    if small:  # Chromium does not paint the last rows of a table that leaves the window
+        with Image.open(out) as whole:
+            top = whole.crop((0, 0, 2 * size[0], 2 * size[1]))
+        top.save(out)
 
 
 def main(chromium: str = "chromium") -> None:
