@@ -42,7 +42,8 @@ def run_methods(
 ) -> None:
     """Run the methods in order and set the status of each.
 
-    What was stopped continues after all others, if by what it has taken the time that is left is enough.
+    A method that was stopped continues after all others, if the rest seems to fit into the time that is left, judged by
+    its time so far.
 
     The estimates are scaled by what the methods so far took compared with theirs: the curves were measured on another
     machine.
@@ -85,7 +86,7 @@ def run_methods(
 
 
 def _rest_of(entry: PlannedMethod, store: Any) -> float:
-    """Return the seconds that a stopped method still needs by what it took, at least for one split."""
+    """Return the seconds that a stopped method still needs, judged by its time so far."""
     there = sum(store.has(cell.key) for cell in entry.cells)
     return entry.spent * (len(entry.cells) - there) / max(there, 1)
 

@@ -27,7 +27,7 @@ _NO_MODEL = (
     "or collect more rows."
 )
 HIGHEST = "Highest mean:"
-"""Begin of the sentence about the highest mean, if that is not recommended."""
+"""Beginning of the sentence about the highest mean, if that is not recommended."""
 _TEST = "corrected resampled t test, Holm"
 
 
@@ -297,7 +297,11 @@ def _by_chance(board: Leaderboard, names: list[str]) -> str:
         return ""
     gain = board.difference(names[0], board.untuned[names[0]], level=1 - board.alpha)
     what = "show no significant gain" if gain["mean"] > 0 else "are a loss" if gain["high"] < 0 else "show no gain"
-    more = f" Nor do those of {_few([board.untuned[n] for n in names[1:]])} gain." if len(names) > 1 else ""
+    more = (
+        f" Those of {_few([board.untuned[n] for n in names[1:]])} show no significant gain either."
+        if len(names) > 1
+        else ""
+    )
     return f"Tuned thresholds of {board.untuned[names[0]]} {what} ({_gain(board, names[0])}).{more}"
 
 

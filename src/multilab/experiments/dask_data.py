@@ -19,7 +19,7 @@ _sent: set[tuple[str, str]] = set()
 
 
 class OwnData(WorkerPlugin):
-    """Files of a dataset that each worker keeps, also one that starts later.
+    """Files of a dataset, for every worker: those that start later get them too.
 
     Parameters
     ----------

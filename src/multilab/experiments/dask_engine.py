@@ -240,10 +240,10 @@ def _send_data(client: Client, engine: Engine, items: Iterable[Item]) -> None:
 
 
 def _warm_up(client: Client, engine: Engine, cell: Cell) -> None:
-    """Let the workers start their children, which nobody's time shall have.
+    """Let the workers start their children before the time of any cell begins.
 
-    With it, a cell of a tenth of a second would not end within ten times its estimate, and would be stopped with the
-    children that the next cells would have used.
+    If the start counted, a cell of a tenth of a second would not end within ten times its estimate. It would be stopped
+    together with the children that the next cells would have used.
     """
     from concurrent.futures import CancelledError
 
@@ -442,8 +442,8 @@ class _Run:
     def _reconnect(self, lost: int) -> None:
         """Connect again; what the scheduler had in work is sent again under other names.
 
-        By a client of its own: one that connects again by itself stops for good if the connection is lost in the middle
-        of TLS's handshake, with a ValueError that it does not expect.
+        A new client does it: one that reconnects by itself stops for good, with an unexpected ValueError, if the
+        connection is lost during the TLS handshake.
         """
         self._futures.clear()
         self._round += 1
