@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ from helpers.dask_cluster import (
     write_study,
 )
 from multilab.cli import main
-from multilab.experiments import execute
+from multilab.experiments import dask_data, execute
 from multilab.experiments.analyses import Unit, run_units
 from multilab.experiments.engines import Engine, using
 from multilab.experiments.errors import ExperimentError
@@ -273,6 +274,58 @@ def test_a_client_that_cannot_connect_again_is_replaced(engine, cluster, tmp_pat
     finally:
         proxy.close()
     assert all(store.has(cell.key) for cell in cells)
+
+
+class Listener:
+    """A client that keeps what it is to send."""
+
+    def __init__(self):
+        self.scheduler, self.plugins = "first", []
+
+    def scheduler_info(self, n_workers):
+        return {"id": self.scheduler}
+
+    def register_plugin(self, plugin):
+        self.plugins.append(plugin)
+
+
+def test_a_table_is_sent_again_to_another_scheduler_and_when_it_has_changed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(dask_data, "_sent", set())
+    client, table = Listener(), "a,b,tags\n1,2,x\n3,4,y\n5,6,x\n"
+    for number, text in enumerate((table, table + "7,8,y\n")):
+        (tmp_path / "mine.csv").write_text(text)
+        assert main(["datasets", "add", "mine.csv", "--tags", "tags", "--force"]) == 0
+        for client.scheduler in ("first", "second", "first"):
+            dask_data.send(client, [("genes-toy", "0"), ("mine", str(number))])
+    assert [plugin.files["mine.csv"].count(b"\n") for plugin in client.plugins] == [4, 4, 5, 5]
+    assert len({plugin.name for plugin in client.plugins}) == 1, "a new worker would get the old table too"
+
+
+def test_a_worker_keeps_files_in_its_own_folder_and_writes_over_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_data, "_sent", set())
+    (tmp_path / "mirror" / "deep").mkdir(parents=True)
+    (tmp_path / "mirror" / "deep" / "mine.csv.xz").write_bytes(lzma.compress(b"a,y\n1,0\n2,1\n"))
+    own = tmp_path / "here" / "data" / "own"
+    own.mkdir(parents=True)
+    card = "title: Mine\nfiles: [{role: full, path: deep/mine.csv}]\nreader: {label_columns: names.txt}\n"
+    (own / "mine.yaml").write_text(card)
+    (own / "names.txt").write_text("y\n")
+    monkeypatch.setenv("MULTILAB_DATA", str(tmp_path / "mirror"))
+    monkeypatch.chdir(tmp_path / "here")
+    dask_data.send(client := Listener(), [("mine", "0")])
+    (worker := tmp_path / "worker" / "data" / "own").mkdir(parents=True)
+    (worker / "mine.yaml").write_text("another")
+    monkeypatch.chdir(tmp_path / "worker")
+    client.plugins[0].setup(None)
+    assert list(client.plugins[0].files) == ["deep/mine.csv.xz", "names.txt", "mine.yaml"], "the card comes last"
+    assert (worker / "deep" / "mine.csv.xz").is_file()
+    assert (worker / "mine.yaml").read_text() == "another"
+    (worker / "names.txt").unlink()
+    shutil.rmtree(worker / "deep")
+    (worker / "deep").write_text("a file")
+    with pytest.raises(ExperimentError, match=r"deep/mine.csv.xz cannot be written: "):
+        client.plugins[0].setup(None)
 
 
 @pytest.mark.slow

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import socket
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distributed import WorkerPlugin
 
 from multilab import datasets
-from multilab.core.digests import sha256_digest
 from multilab.core.files import write_atomically
+from multilab.datasets.fetching import find_files
+from multilab.experiments.errors import ExperimentError
 
 if TYPE_CHECKING:
     from distributed import Client
 
-_sent: set[tuple[str, str]] = set()
+_sent: set[tuple[str, str, str | None]] = set()
 
 
 class OwnData(WorkerPlugin):
@@ -24,33 +26,47 @@ class OwnData(WorkerPlugin):
     Parameters
     ----------
     dataset : str
+        Another table of this name takes the place of this one for workers that start later.
     files : dict of str to bytes
         By their names in ``data/own``; the card is the last one, so that a worker with a card has all of them.
     """
 
-    idempotent = True
-
     def __init__(self, dataset: str, files: dict[str, bytes]) -> None:
-        self.name = f"multilab-{dataset}-{sha256_digest(b''.join(files.values()))}"
+        self.name = f"multilab-{dataset}"
         self.files = files
 
     def setup(self, worker: Any) -> None:
         """Write what is not there; a worker with another table of this name refuses its cells."""
         for name, content in self.files.items():
             path = datasets.own_dir() / name
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists():
+                continue
+            try:
                 write_atomically(path, content)
+            except OSError as error:
+                where = f"{socket.gethostname()}: {path.absolute()}"
+                raise ExperimentError(f"{where} cannot be written: {error.strerror}") from None
 
 
-def send(client: Client, where: str, names: Iterable[str]) -> None:
-    """Send those of the datasets that are in ``data/own`` to all workers of a scheduler, each once in a process."""
-    for name in names:
-        card, sent = datasets.card(name), (where, name)
-        folder = card.location.parent
-        if sent in _sent or folder.resolve() != datasets.own_dir().resolve():
+def _files(name: str) -> dict[str, bytes]:
+    """Return the files of a dataset by their names beside its card, and the card."""
+    card = datasets.card(name)
+    paths = {}
+    for found in find_files(card):  # one from a mirror or a cache gets its place beside the card
+        ending = found.path.name.removeprefix(Path(found.file.path).name)
+        paths[found.file.path + ending] = found.path
+    paths |= {path.relative_to(card.location.parent).as_posix(): path for path in card.label_files.values()}
+    paths[card.location.name] = card.location
+    return {place: path.read_bytes() for place, path in paths.items()}
+
+
+def send(client: Client, wanted: Iterable[tuple[str, str | None]]) -> None:
+    """Send those of the datasets, given with their digests, that are in ``data/own`` to all workers, each once."""
+    for name, digest in wanted:
+        if datasets.card(name).location.parent.resolve() != datasets.own_dir().resolve():
             continue
-        paths = [*datasets.fetch(name), *card.label_files.values(), card.location]
-        files = {os.path.relpath(path, folder): path.read_bytes() for path in paths}
-        client.register_plugin(OwnData(name, files))
-        _sent.add(sent)
+        scheduler = client.scheduler_info(n_workers=0)["id"]  # another one has no table, even at the same address
+        sent = scheduler, name, digest
+        if sent not in _sent:
+            client.register_plugin(OwnData(name, _files(name)))
+            _sent.add(sent)

@@ -233,10 +233,21 @@ def _submitted(client: Client, engine: Engine, function: Callable[..., Any], *ar
 
 
 def _send_data(client: Client, engine: Engine, items: Iterable[Item]) -> None:
+    """Send tables of one's own that the items read, so that workers need not have them."""
+    from distributed.client import ClosedClientError
+
     from multilab.experiments.dask_data import send
 
     cells = [item if isinstance(item, Cell) else item.cell for item in items]
-    send(client, engine.where, dict.fromkeys(cell.split_ref.dataset for cell in cells if cell is not None))
+    refs = [cell.split_ref for cell in cells if cell is not None]
+    try:
+        send(client, dict.fromkeys((ref.dataset, ref.dataset_digest) for ref in refs))
+    except MultilabError:
+        raise
+    except (OSError, ClosedClientError) as error:
+        raise _unreachable(engine, error) from error
+    except Exception as error:  # of a worker with another version of multilab
+        raise _of_worker(engine, error) from error
 
 
 def _warm_up(client: Client, engine: Engine, cell: Cell) -> None:
@@ -265,6 +276,11 @@ def _unreachable(engine: Engine, error: BaseException) -> ExperimentError:
     return ExperimentError(
         f"{engine.where}: no answer of a scheduler ({reason}); finished cells are kept, the same command continues"
     )
+
+
+def _of_worker(engine: Engine, error: BaseException) -> ExperimentError:
+    name = "" if isinstance(error, MultilabError) else f"{type(error).__name__}: "
+    return ExperimentError(f"a worker of {engine.where}: {name}{' '.join(str(error).split())[:500]}")
 
 
 class _Run:
@@ -350,6 +366,7 @@ class _Run:
                 waiting = {**running, **waiting}
                 waiting, running = {key: item for key, item in known.items() if key in waiting}, {}
                 self._reconnect(lost)
+                _send_data(self._client, self._engine, waiting.values())  # a scheduler may have been started again
 
     def _known_failure(self, item: Item) -> str | None:
         """Return why an item is not tried: it failed in this command already, or exceeded these limits before."""
@@ -428,11 +445,7 @@ class _Run:
         from distributed import KilledWorker
 
         if not isinstance(error, KilledWorker):
-            if isinstance(error, MultilabError):
-                raise ExperimentError(f"a worker of {self._engine.where}: {error}") from None
-            raise ExperimentError(
-                f"a worker of {self._engine.where}: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            ) from None
+            raise _of_worker(self._engine, error) from None
         reason = "too many workers died while they computed it"
         found = re.search(r"[0-9a-f]{64}", str(error.task))
         if found and found[0] != item.key and found[0] in known:
