@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
 
 import pytest
@@ -214,7 +215,12 @@ def test_learning_curves_are_left_out_and_what_was_searched_comes_first(tmp_path
     assert printed.out.count(" over the splits") == 1
     first, second = printed.out.splitlines()[1:3]
     assert (first.split()[0], second.split()[1]) == ("macro", "f1↑")
-    assert results(capsys, "--curves").out.count(" over the splits") == 2
+    every = results(capsys, "--curves").out
+    assert every.count(" over the splits") == 2
+    names = re.findall(r"^scenario3, (.*): mean", every, re.MULTILINE)
+    chosen = results(capsys, "--protocol", next(name for name in names if name != "kfold3"))
+    assert chosen.out.count(" over the splits") == 1
+    assert not chosen.err
 
 
 @pytest.mark.parametrize("name", ["gone", "label_frequencies"])  # the file of the second names another class

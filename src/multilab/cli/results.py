@@ -106,7 +106,7 @@ def _stored_rows(
     for cell in inventory.cells(dataset, method, "done"):
         if cell.kind != "train" or cell.inner or protocol not in (None, protocol_text(cell.protocol)):
             continue
-        if not curves and is_of_curve(cell.protocol):
+        if not (curves or protocol) and is_of_curve(cell.protocol):
             left_out["learning curves of `multilab compare`; --curves shows them"] += 1
             continue
         reason = inventory.outdated(cell)
