@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from multilab import AutoMultiLabel
 from multilab.cli import main
-from multilab.comparison import ComparisonError, portfolio, training_set
+from multilab.comparison import ComparisonError, auto, portfolio, training_set
 from multilab.comparison.training_set import STACK, Fit, Judgement, Preparation, Stack, TrainingSet, prepared, work
 from multilab.datasets import DatasetError, DatasetWarning
 from multilab.experiments.method import load_method
@@ -353,6 +353,23 @@ def test_a_dropped_column_is_no_feature_and_is_copied_to_the_predictions(table, 
     assert pd.read_csv("out.csv")["ticket"].tolist() == with_id["ticket"].tolist()
     with pytest.raises(ComparisonError, match="drop: no column is called 'tickt'; did you mean 'ticket'"):
         quick(drop=["tickt"]).fit(with_id, "tags")
+
+
+def test_a_baseline_alone_does_not_assign_every_label_to_every_row(tmp_path):
+    (X, Y), name = noisy(120), "label_frequencies"
+    rows = TrainingSet(X, Y, ["a", "b", "c"], None, ("macro_f1",), 0, tmp_path)
+    assert work(Preparation(1.0), rows) is None
+    prepared(rows)
+    model = quick()
+    search = auto._Search(model, rows, 0.0)
+    for unit in (*(Fit(load_method(name), fold) for fold in (None, *range(5))), Judgement(name, guard=False)):
+        assert work(unit, rows) is None
+    search.judged = {name: rows.read(Judgement(name).key)}
+    (entry,) = (one for one in search._plan() if one.name == name)
+    search._choose([entry], entry, None)
+    assert model.leaderboard_.index[0] == f"{name} + thresholds"
+    assert model.best_ == name
+    assert not model.fitted_.predict_with_scores(X)[1].all()
 
 
 @pytest.mark.parametrize(

@@ -571,8 +571,9 @@ class _Search:
             titles = {one.name: one.member.description for one in entries}
             model.recommendation_ = recommend(board, baselines, certain=False, titles=titles)
             names = [str(name) for name in board.table.index]
-            usable = [one for one in names if one not in baselines and one not in board.over_assigned]
-            model.best_ = model.recommendation_.method or next(iter([*usable, *names]))
+            # the tuned baseline may assign every label to every row
+            best = min(names, key=lambda one: (one in board.over_assigned, one in baselines))
+            model.best_ = model.recommendation_.method or best
         else:
             text = f"{self.limit:g} s were too short to score a method: {floor.name} is used without a comparison."
             model.recommendation_, model.best_ = Recommendation(None, (text,)), floor.name
@@ -642,7 +643,7 @@ def _without(X: Any, drop: Any) -> tuple[Any, list[str]]:
     """Return X without some columns, and their names."""
     from multilab.datasets.columns import names_to_drop
 
-    names = [str(name).strip() for name in names_to_drop(drop)]
+    names = list(names_to_drop(drop))
     if names and not isinstance(X, pd.DataFrame):
         raise ComparisonError(f"drop={names} names columns: X must be a pandas.DataFrame")
     for name in names:
@@ -653,16 +654,15 @@ def _without(X: Any, drop: Any) -> tuple[Any, list[str]]:
 
 def _warn_of_columns(X: pd.DataFrame, encoder: TableEncoder) -> None:
     """Warn of categories that look like identifiers or free text."""
-    from multilab.datasets.profiling import MANY_PHRASES
+    from multilab.datasets.profiling import text_signs
 
     for column in encoder.columns:
         if column.kind.name != "category" or column.name not in X:
             continue
-        texts = {text for text in X[column.name].unique() if isinstance(text, str)}
-        phrases = sum(" " in text.strip() for text in texts)
-        if not phrases and len(texts) == len(X) > MANY_PHRASES:
+        identifier, phrases = text_signs([text for text in X[column.name].unique() if isinstance(text, str)], len(X))
+        if identifier:
             advice = f"looks like a row identifier: drop=[{column.name!r}] leaves it out"
-        elif phrases > MANY_PHRASES:
+        elif phrases:
             advice = f"{phrases} values with spaces; if it is free text: columns={{{column.name!r}: 'text'}}"
         else:
             continue

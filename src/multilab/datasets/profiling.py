@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from multilab.datasets.characteristics import looks_like_identifier
 from multilab.datasets.reading import RawTable
 
 _MIN_TEXTS = 20  # of fewer rows, different texts are common
-MANY_PHRASES = 50  # of several words; a category with more of them may be free text
+_MANY_PHRASES = 50  # of several words; a category with more of them may be free text
 
 
 @dataclass(frozen=True)
@@ -154,10 +154,10 @@ def _text_kind(name: str, column: pd.Series, result: TableProfile) -> str:
     if count == 1:
         result.constant.append(name)
     longest = max(len(text) for text in categories)
-    phrases = sum(" " in text for text in categories)
-    if phrases > MANY_PHRASES:
+    identifier, phrases = text_signs(list(categories), len(column))
+    if phrases:
         result.phrases[name] = phrases
-    if not phrases and count == len(column) > _MIN_TEXTS and not look_like_dates(list(categories)):
+    if identifier:
         result.identifiers.append(name)
     mostly_different = present > _MIN_TEXTS and count > present / 2
     if mostly_different or count > MAX_CATEGORIES or longest > MAX_CATEGORY:
@@ -167,6 +167,13 @@ def _text_kind(name: str, column: pd.Series, result: TableProfile) -> str:
     else:
         result.text[name] = count
     return "text"
+
+
+def text_signs(texts: Sequence[str], n_rows: int) -> tuple[bool, int]:
+    """Return whether a column's different texts look like row identifiers, and the number of phrases, 0 for few."""
+    phrases = sum(" " in text.strip() for text in texts)
+    identifier = not phrases and len(texts) == n_rows > _MIN_TEXTS and not look_like_dates(texts)
+    return identifier, phrases if phrases > _MANY_PHRASES else 0
 
 
 def _label_counts(labels: pd.DataFrame) -> list[LabelCount]:
