@@ -401,12 +401,12 @@ def explain(
         value = f"{about['metric']} {about['value']:.4f} on {about['rows']} rows{unobserved}"
         print(f"{what}: {value}; loss when a column is permuted")
         _print_table(table)
-        texts = set(saved.encoder.text_columns) & set(table.loc[table["importance"] > 0, "column"])
-        texts = {column.name for column in saved.encoder.columns if column.is_text} & texts
+        important = set(table.loc[table["importance"] > 0, "column"])
+        texts = sorted(column.name for column in saved.encoder.columns if column.is_text and column.name in important)
         if texts and coefficients is None:
             linear = label is None and coefficient_table(saved, wanted[0]) is not None
             how = "give --label" if linear else f"fit a method that is linear per label: {_LINEAR}"
-            print(printable(f"for the words of {listed(sorted(texts))}, {how}"))
+            print(printable(f"for the words of {listed(texts)}, {how}"))
     if coefficients is not None:
         kind = coefficients.columns[1]
         signs = "; positive speaks for the label" if kind == "coefficient" else ""

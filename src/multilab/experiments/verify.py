@@ -308,19 +308,19 @@ def recompute_sample(
     folder_of_study = report_dir(study.name)
     expected = committed_numbers(folder_of_study)
     unfinished = {(row.dataset, row.split, row.method) for row in read_unfinished(folder_of_study).itertuples()}
-    every = [cell for method in methods or study.all_methods for cell in study_cells(study, method)]
-    every = [c for c in every if c.row not in unfinished and c.split_ref.dataset in (datasets or study.datasets)]
-    if not every:
+    cells = [cell for method in methods or study.all_methods for cell in study_cells(study, method)]
+    cells = [c for c in cells if c.row not in unfinished and c.split_ref.dataset in (datasets or study.datasets)]
+    if not cells:
         raise ExperimentError(
-            f"study {study.name} has no finished cells of these methods on {', '.join(datasets or ())}"
+            f"study {study.name} has no finished cells of {', '.join(methods or study.all_methods)} on "
+            f"{', '.join(datasets or study.datasets)}"
         )
     drawn = ""
-    if size is not None and size < len(every):
+    if size is not None and size < len(cells):
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
-        picked = np.random.default_rng(seed).choice(len(every), size=size, replace=False)
-        every, drawn = [every[index] for index in sorted(picked)], f" (seed {seed})"
-    cells = every
+        picked = np.random.default_rng(seed).choice(len(cells), size=size, replace=False)
+        cells, drawn = [cells[index] for index in sorted(picked)], f" (seed {seed})"
     store, failed = _run(cells, folder, f"{len(cells)} cells of {study.name}{drawn}")
     done = [cell for cell in cells if store.has(cell.key)]
     extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
@@ -329,7 +329,8 @@ def recompute_sample(
     wrong += [f"{name}: not in the committed scores" for name in sorted(set(computed) - set(expected))]
     wrong += [str(difference) for difference in differences(computed, expected, L1)]
     if len({(cell.row[0], cell.row[2]) for cell in done}) == 1:
-        print(*_means_of_one_column(study, done, computed, expected), sep="\n")
+        for line in _means_of_one_column(study, done, computed, expected):
+            print(line)
     return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed{drawn}, compared to {L1:g}")
 
 
@@ -340,15 +341,15 @@ def _means_of_one_column(study: Study, done: list[Any], computed: Numbers, expec
     cells = [cell_name(cell) for cell in done]
     known = set.intersection(*({*computed[cell]} & {*expected.get(cell, ())} for cell in cells))
     metrics = [metric for metric in dict.fromkeys((*study.metrics, *printed)) if metric in known]
-    lines = (
-        [f"{method} on {dataset}, mean over {len(cells)} {'cell' if len(cells) == 1 else 'cells'}:"] if metrics else []
-    )
-    rows = [("", "recomputed", "committed", "printed" if printed else "")] if metrics else []
+    if not metrics:
+        return []
+    rows = [("", "recomputed", "committed", "printed" if printed else "")]
     for metric in metrics:
         ours, theirs = (f"{np.mean([numbers[cell][metric] for cell in cells]):.6f}" for numbers in (computed, expected))
         rows.append((metric, ours, theirs, printed.get(metric, "")))
-    width = max((len(row[0]) for row in rows), default=0)
-    return lines + [f"  {name:<{width}}{''.join(f'{text:>12}' for text in texts)}".rstrip() for name, *texts in rows]
+    width = max(len(name) for name, *_ in rows)
+    title = f"{method} on {dataset}, mean over {len(cells)} {'cell' if len(cells) == 1 else 'cells'}:"
+    return [title, *(f"  {name:<{width}}{''.join(f'{text:>12}' for text in texts)}".rstrip() for name, *texts in rows)]
 
 
 def _printed_means(study: Study, dataset: str, method: str) -> dict[str, str]:
