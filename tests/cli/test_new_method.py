@@ -121,6 +121,7 @@ def test_the_list_names_a_conflict_and_has_all_other_methods(folder, capsys):
 def test_what_multilab_writes_is_ignored_by_git_and_an_existing_file_stays(folder, capsys):
     lines = (folder / ".gitignore").read_text().splitlines()
     assert {".cells/", ".plan/", "results/", "mlflow.db*", "mlartifacts/", "data/code-digests.json"} <= set(lines)
+    assert lines.index("data/own/*") < lines.index("!data/own/*.yaml"), "tables may be private, cards are kept"
     (folder / ".gitignore").write_text("mine\n")
     capsys.readouterr()
     assert main(["methods", "new", "other_labels", "--outside"]) == 0
