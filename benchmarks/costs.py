@@ -26,8 +26,8 @@ from common import CHECKOUT, Line, arguments, machine, show
 from multilab.comparison.plan import TABLE
 from multilab.comparison.portfolio import load_portfolio
 from multilab.experiments.cells import Cell, SplitRef
+from multilab.experiments.fit_costs import Meter, one_thread
 from multilab.experiments.fitting import CellInputs, fit_and_score
-from multilab.experiments.measuring import Meter, one_thread
 
 MEASURED = CHECKOUT / "benchmarks" / "costs.csv"
 COLUMNS = ["method", "dataset", "n", "d", "q", "seconds", "megabytes"]

@@ -106,7 +106,7 @@ def test_settings_of_the_arena_name_methods_and_sets_that_there_are():
         assert set(chosen["methods"]) <= known
         assert set(chosen["sets"]) <= sets
         assert chosen["reason"].strip()
-    assert settings["champion"].partition("@")[0] in known
+    assert settings["tested"].partition("@")[0] in known
 
 
 def test_entrants_without_results_are_listed_with_the_reason(content):

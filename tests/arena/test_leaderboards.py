@@ -17,10 +17,10 @@ from multilab.arena import (
     ArenaError,
     arena_leaderboard,
     arena_summary,
-    champion_tests,
     leaderboard_means,
     leaderboard_text,
     method_costs,
+    one_against_all_tests,
     pooled_tracks,
     rank_methods,
     select_sets,
@@ -63,7 +63,7 @@ def test_ranks_friedman_and_nemenyi_are_those_of_autorank(means):
     assert board.table["rank"].to_dict() == pytest.approx(AUTORANK["meanrank"], abs=1e-12)
     assert chi2.sf(board.tests.chi2, 4) == pytest.approx(AUTORANK["pvalue"], rel=1e-9)
     assert board.cd == pytest.approx(AUTORANK["cd"], rel=1e-4)  # autorank interpolates the quantile
-    tests = champion_tests(means, "m0", "macro_f1", {})
+    tests = one_against_all_tests(means, "m0", "macro_f1", {})
     assert tests.loc["m4", ["better", "equal"]].tolist() == pytest.approx(AUTORANK["m0 better than m4"], abs=0.01)
 
 
@@ -78,7 +78,7 @@ def test_autorank_says_the_same_today(means):
     bayes = autorank(
         table, approach="bayesian", rope=0.01, rope_mode="absolute", nsamples=2000, random_state=0, **options
     ).posterior_matrix
-    ours = champion_tests(means, "m0", "macro_f1", {})
+    ours = one_against_all_tests(means, "m0", "macro_f1", {})
     for other in ours.index:
         theirs = bayes.loc["m0", other]
         better, equal, worse = theirs if isinstance(theirs, tuple) else bayes.loc[other, "m0"][::-1]
@@ -98,11 +98,13 @@ def test_draws_of_the_bayesian_test_are_baycomps():
 def test_the_tests_see_both_directions():
     rows = [(f"s{i}", 0, m, "ranking_loss", v + i / 100) for i in range(9) for m, v in (("good", 0.1), ("bad", 0.3))]
     means = track_results("default", _table(rows)).means()
-    assert champion_tests(means, "good", "ranking_loss", {}).loc["bad", "better"] > 0.99
+    assert one_against_all_tests(means, "good", "ranking_loss", {}).loc["bad", "better"] > 0.99
     assert rank_methods(means, "ranking_loss").table.index[0] == "good"
     rows = [(*row[:3], "macro_f1", row[4]) for row in rows]
     assert (
-        champion_tests(track_results("default", _table(rows)).means(), "good", "macro_f1", {}).loc["bad", "worse"]
+        one_against_all_tests(track_results("default", _table(rows)).means(), "good", "macro_f1", {}).loc[
+            "bad", "worse"
+        ]
         > 0.99
     )
 
@@ -111,8 +113,8 @@ def test_coverage_is_compared_on_the_scale_of_the_labels():
     rows = [(f"s{i}", 0, m, "coverage", v + i / 10) for i in range(9) for m, v in (("a", 5.0), ("b", 5.5))]
     means = track_results("default", _table(rows)).means()
     labels = {f"s{i}": 100 for i in range(9)}
-    assert champion_tests(means, "a", "coverage", labels).loc["b", "equal"] > 0.99
-    assert champion_tests(means, "a", "coverage", dict.fromkeys(labels, 10)).loc["b", "better"] > 0.99
+    assert one_against_all_tests(means, "a", "coverage", labels).loc["b", "equal"] > 0.99
+    assert one_against_all_tests(means, "a", "coverage", dict.fromkeys(labels, 10)).loc["b", "better"] > 0.99
 
 
 def _bradley_terry(errors):
@@ -128,17 +130,17 @@ def _bradley_terry(errors):
     return 1000 + 400 * (t - np.median(t)) / np.log(10)
 
 
-def test_the_champion_is_tested_on_one_value_per_source():
+def test_the_tested_method_is_tested_on_one_value_per_source():
     rows = [(f"set{i}", 0, m, "macro_f1", v) for i in range(9) for m, v in (("a", 0.8), ("b", 0.7 + i / 200))]
     means = track_results("default", _table(rows)).means()
     labels, sources = {}, {f"set{i}": "one" if i < 3 else f"set{i}" for i in range(9)}
-    ours = champion_tests(means, "a", "macro_f1", labels, sources)
+    ours = one_against_all_tests(means, "a", "macro_f1", labels, sources)
     averaged = [(0.7, 0.705, 0.71), *((0.7 + i / 200,) for i in range(3, 9))]
     rows = [(f"s{i}", 0, m, "macro_f1", v) for i, b in enumerate(averaged) for m, v in (("a", 0.8), ("b", np.mean(b)))]
-    expected = champion_tests(track_results("default", _table(rows)).means(), "a", "macro_f1", labels)
+    expected = one_against_all_tests(track_results("default", _table(rows)).means(), "a", "macro_f1", labels)
     assert ours["sources"].tolist() == [7]
     pd.testing.assert_frame_equal(ours, expected)
-    assert champion_tests(means, "a", "macro_f1", labels)["sources"].tolist() == [9]
+    assert one_against_all_tests(means, "a", "macro_f1", labels)["sources"].tolist() == [9]
 
 
 def test_elo_is_the_maximum_of_the_likelihood(means):
@@ -248,7 +250,7 @@ def test_an_unfinished_method_is_last_on_the_set_and_ties_with_others():
     board = rank_methods(track.means(), "hamming_loss")
     assert board.table.loc["m3", "unfinished"] == pytest.approx(1 / 3)
     assert np.isfinite(board.table.to_numpy()).all()
-    tests = champion_tests(track.means(), "m1", "hamming_loss", {})
+    tests = one_against_all_tests(track.means(), "m1", "hamming_loss", {})
     assert tests["sources"].tolist() == [3, 3, 3, 3]
 
 
@@ -368,10 +370,10 @@ def test_every_key_of_the_file_is_described(content):
         *content["tracks"]["default"],
         *pool,
         *pool["boards"]["overall"],
-        *pool["champion"],
+        *pool["tested"],
         *content["costs"],
     }
-    keys |= {*content["metrics"][0], *content["groups"][0], *content["sets"][0], *pool["champion"]["tests"]["macro_f1"]}
+    keys |= {*content["metrics"][0], *content["groups"][0], *content["sets"][0], *pool["tested"]["tests"]["macro_f1"]}
     assert {key for key in keys if f"``{key}``" not in described} == set()
 
 
@@ -401,13 +403,13 @@ def test_a_reader_of_the_file_ranks_alike(content):
             assert board["rank"] == pytest.approx(np.mean(ranks, axis=0), abs=6e-4)
 
 
-def test_the_champion_is_the_best_ensemble_and_pools_without_one_have_none(content):
+def test_the_tested_method_is_the_best_ensemble_and_pools_without_one_have_none(content):
     pools = {pool["name"]: pool for pool in content["pools"]}
     assert list(pools) == ["default", "tuned", "ensembled", "all"]
-    assert pools["default"]["champion"] is None
-    assert pools["tuned"]["champion"] is None
-    assert pools["all"]["champion"]["column"] == "stack0@ensembled"
-    tests = pools["ensembled"]["champion"]["tests"]
+    assert pools["default"]["tested"] is None
+    assert pools["tuned"]["tested"] is None
+    assert pools["all"]["tested"]["column"] == "stack0@ensembled"
+    tests = pools["ensembled"]["tested"]["tests"]
     assert set(tests) == set(METRICS)
     position = pools["ensembled"]["columns"].index("stack0@ensembled")
     assert tests["macro_f1"]["better"][position] is None
@@ -496,10 +498,10 @@ def test_sources_reach_the_ratings_and_the_tests_without_the_sets_that_are_left_
         6: ["set0", "set1", "set2", "one", "one", "set5"],
         5: ["set0", "set2", "one", "one", "set5"],
     }
-    tests = content["pools"][0]["champion"]["tests"]["macro_f1"]
-    column = content["pools"][0]["champion"]["column"]
+    tests = content["pools"][0]["tested"]["tests"]["macro_f1"]
+    column = content["pools"][0]["tested"]["column"]
     means = track_results("default", scores).means()
-    together = champion_tests(means, column, "macro_f1", {}, own)
+    together = one_against_all_tests(means, column, "macro_f1", {}, own)
     other = next(name for name in means.methods if name != column)
     assert together["sources"].tolist() == [5, 5, 5]  # sets without a source are their own
     assert tests["better"][means.methods.index(other)] == pytest.approx(together.loc[other, "better"], abs=1e-6)
@@ -513,7 +515,7 @@ def test_an_unfinished_method_has_the_largest_finished_error_of_the_set():
     means = track_results("default", _table(rows)).means()
     saved = rank_methods(means, "hamming_loss").table["improvability"]
     assert saved["late"] == pytest.approx(0.3 / 0.4 / 6)  # on s5 it has the .4 of c, the best one .1
-    test = champion_tests(means, "a", "hamming_loss", {}).loc["late"]
+    test = one_against_all_tests(means, "a", "hamming_loss", {}).loc["late"]
     gains = pd.DataFrame({"a": [0.1] * 6, "late": [0.01] * 5 + [0.4]})
     (pair,) = bayesian_signed_rank(gains, "min", rope=0.01, control="a", samples=20_000)
     assert test[["better", "equal", "worse"]].tolist() == pytest.approx([pair.p_a, pair.p_rope, pair.p_b])
@@ -592,9 +594,9 @@ def test_what_is_not_in_the_means_is_refused_by_name(means):
     with pytest.raises(ArenaError, match="m9"):
         rank_methods(means, "macro_f1", anchor="m9")
     with pytest.raises(StatisticsError, match="micro_f1 was"):
-        champion_tests(means, "m0", "micro_f1", {})
+        one_against_all_tests(means, "m0", "micro_f1", {})
     with pytest.raises(ArenaError, match="coverage is divided by the number of labels, which is unknown of set0"):
-        champion_tests(track.means(), "m0", "coverage", {"set1": 6})
+        one_against_all_tests(track.means(), "m0", "coverage", {"set1": 6})
     with pytest.raises(StatisticsError, match="set0 has no split 7"):
         track.means({"set0": [0, 7]})
 

@@ -127,7 +127,7 @@ def test_the_file_holds_what_the_tables_do_and_is_the_same_on_a_rerun(reports, c
         (["--default", "nothing"], "reports/nothing/scores.csv.gz is not there"),
         (["--colour", "red"], "No such option '--colour'"),
         (["--anchor", "nobody"], "no column for --anchor is called 'nobody'"),
-        (["--metric", "macro_f1", "--champion", "nobody"], "nobody"),
+        (["--metric", "macro_f1", "--tested", "nobody"], "nobody"),
         (["--costs", "arena-tuned"], "add --output FOLDER"),
         (["--costs", "none"], "reports/none/scores.csv.gz is not there"),
         (["--tuned", "arena-tunde", "--metric", "macro_f1"], "reports/arena-tunde/scores.csv.gz is not there"),

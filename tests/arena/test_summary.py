@@ -32,10 +32,10 @@ COLUMNS = ["dataset", "split", "method", "metric", "value"]
 
 
 @pytest.fixture(autouse=True)
-def _no_champion_tests(monkeypatch) -> None:
-    """Leave out the champion's tests, which take most of the time of a leaderboard and are not in the summary."""
+def _no_tests_against_all(monkeypatch) -> None:
+    """Leave out the tested method's tests, which take most of the time of a leaderboard and are not in the summary."""
     empty = pd.DataFrame(columns=["better", "equal", "worse", "datasets"], dtype=float)
-    monkeypatch.setattr("multilab.arena.leaderboard.champion_tests", lambda *arguments: empty)
+    monkeypatch.setattr("multilab.arena.leaderboard.one_against_all_tests", lambda *arguments: empty)
 
 
 def rating(ranks, columns, anchor, sources):

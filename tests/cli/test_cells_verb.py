@@ -10,9 +10,9 @@ import pytest
 from multilab.cli import main
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.conf import load_protocol
+from multilab.experiments.inventory import Inventory, base_method, protocol_text
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory, base_method, protocol_text
 
 TRAIN = ["dataset=scenario3", "publish=false", "metrics=[hamming_loss]"]
 

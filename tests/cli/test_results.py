@@ -11,9 +11,9 @@ import sys
 import pytest
 
 from multilab.cli import main
+from multilab.experiments.inventory import Inventory, ResultRow, StoredCell
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory, ResultRow, StoredCell
 from multilab.reports.tables.results import as_csv, as_latex, print_table, result_table, sweep_table
 
 TRAIN = ["protocol=kfold3", "publish=false", "metrics=[hamming_loss,macro_f1]"]

@@ -12,12 +12,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from multilab.datasets import load
-from multilab.experiments import measuring, running
+from multilab.experiments import fit_costs, running
 from multilab.experiments.cell_metrics import evaluate_cell
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.evaluate import measurements
+from multilab.experiments.fit_costs import Meter, neighbour_recall
 from multilab.experiments.fitting import indices
-from multilab.experiments.measuring import Meter, neighbour_recall
 from multilab.experiments.method import load_method
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
@@ -74,7 +74,7 @@ def test_faiss_neighbours_are_measured(cells, tmp_path):
 
 def test_the_seconds_of_a_block_are_those_between_its_ends(monkeypatch):
     clock = iter([10.0, 12.5])
-    monkeypatch.setattr(measuring.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(fit_costs.time, "perf_counter", lambda: next(clock))
     with Meter() as meter:
         pass
     assert meter.seconds == 2.5
@@ -89,7 +89,7 @@ def test_where_no_peak_can_be_reset_memory_is_sampled(monkeypatch):
     def memory_info():
         return SimpleNamespace(rss=resident.pop(0) if len(resident) > 1 else resident[0])
 
-    monkeypatch.setattr(measuring, "open", refused, raising=False)
+    monkeypatch.setattr(fit_costs, "open", refused, raising=False)
     monkeypatch.setattr("psutil.Process", lambda: SimpleNamespace(memory_info=memory_info))
     with Meter() as meter:
         while len(resident) > 1:

@@ -12,11 +12,11 @@ from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import feature_inputs, indices
 from multilab.experiments.hidden_labels import observed_labels
+from multilab.experiments.inventory import Inventory, base_method, protocol_text
 from multilab.experiments.method import load_method
 from multilab.experiments.plan import all_cells
 from multilab.experiments.running import gather, inner_inputs, run_cell
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory, base_method, protocol_text
 from multilab.experiments.study import ObservedShare, Tuning, study_from
 from multilab.reports.study import described
 

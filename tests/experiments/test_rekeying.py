@@ -12,7 +12,7 @@ import pytest
 
 from multilab.cli import main
 from multilab.core import changed_files
-from multilab.experiments import additions, evaluate, rekeying
+from multilab.experiments import add_columns, evaluate, rekeying
 from multilab.experiments import cells as cells_module
 from multilab.experiments import rekeying as rekeying_module
 from multilab.experiments.errors import ExperimentError
@@ -74,7 +74,7 @@ def test_after_a_pure_change_of_code_keys_and_stored_cells_move(rekey, tmp_path,
     printed = capsys.readouterr().out
     assert "8 of 8 results have another key now" in printed
     assert "recomputed 4 cells of 2 methods" in printed
-    assert "all equal (L0)" in printed
+    assert "all equal bit for bit" in printed
     assert not set(keys()) & set(before)
     assert keys() == [cell.key for cell in all_cells(STUDY)]
     assert not changed_files(Path("reports/toy"))
@@ -111,8 +111,8 @@ def test_methods_whose_numbers_changed_keep_their_keys_and_are_fitted_again(reke
     moved = [a != b for a, b in zip(keys(), before["key"], strict=True)]
     assert moved == (before["method"] != "mlknn").tolist()
     assert "store add --study toy fits them again" in capsys.readouterr().out
-    monkeypatch.setattr(additions, "load_study", lambda name: STUDY)
-    assert additions.add(Store(tmp_path / "cells"), "toy") == 0
+    monkeypatch.setattr(add_columns, "load_study", lambda name: STUDY)
+    assert add_columns.add(Store(tmp_path / "cells"), "toy") == 0
     assert "toy: 4 of 8 cells are not in" in capsys.readouterr().out
     assert keys() == [cell.key for cell in all_cells(STUDY)]
     np.testing.assert_array_equal(read_scores("reports/toy")["value"], right)

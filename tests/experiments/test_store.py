@@ -17,8 +17,8 @@ import pytest
 
 from multilab.experiments import locks
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.inventory import Inventory
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory
 
 KEY, OTHER = "a" * 64, "b" * 64
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from multilab.experiments import measuring
+from multilab.experiments import fit_costs
 from multilab.experiments.environment import environment
 
 PROBE = """
@@ -62,13 +62,13 @@ def test_the_first_cell_of_a_process_has_one_thread_in_every_pool(tmp_path):
     counts, blas = json.loads(run.stdout)
     assert len(counts) >= 2, "NumPy's and SciPy's"
     assert set(counts) == {1}
-    assert blas == measuring.blas_libraries()
+    assert blas == fit_costs.blas_libraries()
 
 
 def test_the_blas_of_the_environment_names_library_version_and_processor():
     from threadpoolctl import threadpool_info
 
-    names = measuring.blas_libraries()
+    names = fit_costs.blas_libraries()
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     assert names
     for pool in pools:

@@ -52,7 +52,7 @@ NOT_IN_KEYS = {
     "experiments/conf": SETTINGS,
     "experiments/trials": STORAGE,
     "experiments/locks": "locks",
-    "experiments/measuring": "seconds and memory, number of BLAS threads",
+    "experiments/fit_costs": "seconds and memory, number of BLAS threads",
     "experiments/method": "settings, which are in the key; how a search sets them is in the key of tuned cells",
     "experiments/method_file": SETTINGS,
     "experiments/study": SETTINGS,

@@ -14,9 +14,9 @@ from multilab.cli import main
 from multilab.core import changed_files, read_content, read_json
 from multilab.experiments.study import load_study
 from multilab.reports import write_readme
+from multilab.reports.all_pages import overview, write_pages
 from multilab.reports.arena import rank as arena
 from multilab.reports.arena.rank import summarise_arena
-from multilab.reports.pages import overview, write_pages
 from multilab.reports.study import write_comparisons
 from multilab.statistics.result_files import SCORES, read_scores
 

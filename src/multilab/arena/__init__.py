@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "boards": ("METRIC_GROUPS", "ORDERED_LIKE", "Board", "rank_methods"),
-        "champion": ("champion_tests", "champion_verdict"),
+        "one_against_all": ("one_against_all_tests", "one_against_all_verdict"),
         "content": ("leaderboard_means",),
         "costs": ("method_costs", "with_base_methods"),
         "elo": ("elo_ratings",),

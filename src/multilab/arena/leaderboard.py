@@ -46,9 +46,10 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     A list, one per pool of tracks that are ranked together:
 
     ``name`` (``default``, ``tuned``, ``ensembled``, ``all``; with ``-unseen`` the same columns without the sets of
-    ``chosen_on`` of the champion, if there are such and others), ``tracks``, ``sets`` (those that all its tracks have),
-    ``columns``; ``values`` (an object like ``tracks[...]["values"]`` by track, metric and then by *dataset*, only for
-    datasets of which this pool averages fewer splits than the track, else empty: look here first, then in the track);
+    ``chosen_on`` of the tested method, if there are such and others), ``tracks``, ``sets`` (those that all its
+    tracks have), ``columns``; ``values`` (an object like ``tracks[...]["values"]`` by track, metric and then by
+    *dataset*, only for datasets of which this pool averages fewer splits than the track, else empty: look here first,
+    then in the track);
     ``undefined`` (as in a track, on the splits of the pool);
     ``other_splits`` (datasets that the tracks split differently); ``unfinished`` (share of the cells a column did not
     finish, parallel to ``columns``); ``anchor`` (the column with Elo 1000, ``null``: the median is 1000).
@@ -63,8 +64,8 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     ``pareto``: an object by cost (``fit_seconds``, ``predict_ms``, ``model_mb``): the columns on the Pareto front of
     Elo on ``overall`` and cost, the cheapest first; absent without costs.
 
-    ``champion``: ``null``, or ``column``, ``rope`` (in units of the metric; of coverage divided by q), ``tests`` by
-    metric: parallel to ``columns`` ``better``, ``equal``, ``worse``, the probabilities that the champion is better
+    ``tested``: ``null``, or ``column``, ``rope`` (in units of the metric; of coverage divided by q), ``tests`` by
+    metric: parallel to ``columns`` ``better``, ``equal``, ``worse``, the probabilities that the tested method is better
     than, practically equal to and worse than the column (``null`` for itself), ``first`` (whether no column has a
     better average rank), ``surely_better`` (number of columns with
     ``better`` >= .95), ``surely_not_worse`` (number of columns with ``better + equal`` >= .95).
@@ -90,14 +91,14 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS, Board, Rating, boards_of, metrics_of, rank_methods
-from multilab.arena.champion import ROPE, SURE, champion_tests
+from multilab.arena.one_against_all import ROPE, SURE, one_against_all_tests
 from multilab.arena.sets import sources_of
 from multilab.arena.tracks import ArenaError, Pool, Track, all_pools
 from multilab.core.numbers import finite, significant
 from multilab.metrics import METRICS
 from multilab.statistics import Leaderboard, pareto_front
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the file."""
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
@@ -119,7 +120,7 @@ def arena_leaderboard(
     costs: pd.DataFrame | None = None,
     rating: Rating | None = None,
     anchor: str | None = None,
-    champion: str | None = None,
+    tested: str | None = None,
     run: Run = _in_turn,
     absent: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def arena_leaderboard(
         :func:`elo_ratings`; without it there is no Elo and no Pareto front.
     anchor : str, optional
         Column with Elo 1000 where it is in the pool.
-    champion : str, optional
+    tested : str, optional
         The column that is tested against every other one where it is in the pool; by default the best of the track
         ``ensembled`` on all sets, without such a track the best of each pool, by its rank over all metrics.
     run : callable, optional
@@ -162,23 +163,23 @@ def arena_leaderboard(
         If no metric that counts is defined on any dataset.
     """
     by_name = {track.name: track for track in tracks}
-    pools = all_pools(tracks, methods, digests, champion)
+    pools = all_pools(tracks, methods, digests, tested)
     anchors = [anchor if anchor in pool.means.methods else None for pool in pools]
     sources = sources_of(facts)
     boards = _boards(pools, anchors, rating, sources, run)
     if "overall" not in boards[pools[0].name]:
         counted = ", ".join(metrics_of("overall"))
         raise ArenaError(f"no metric that a leaderboard counts is defined on any set; these are {counted}")
-    champions = [_chosen(pool, boards, champion) for pool in pools]
+    chosen = [_chosen(pool, boards, tested) for pool in pools]
     labels = {str(each["name"]): int(each["q"]) for each in facts}
-    tests = _tests(pools, champions, boards, labels, sources, run)
+    tests = _tests(pools, chosen, boards, labels, sources, run)
     described = [
         _pool(pool, by_name)
         | {"anchor": at}
         | {"boards": {name: _board(board, pool.means.methods) for name, board in boards[pool.name].items()}}
         | _fronts(boards[pool.name], costs)
-        | {"champion": column and _champion(pool.means, column, tests[pool.name], boards[pool.name])}
-        for pool, at, column in zip(pools, anchors, champions, strict=True)
+        | {"tested": column and _described_tests(pool.means, column, tests[pool.name], boards[pool.name])}
+        for pool, at, column in zip(pools, anchors, chosen, strict=True)
     ]
     used = [each for each in facts if any(each["name"] in pool.means.datasets for pool in pools)]
     metrics = [name for name in METRICS if any(name in track.board.metrics for track in tracks)]
@@ -307,13 +308,13 @@ def _ranked(rating: Rating | None, sources: Mapping[str, str], job: tuple[str, s
     return rank_methods(means, name, rating, anchor, sources)
 
 
-def _chosen(pool: Pool, boards: Mapping[str, Mapping[str, Board]], champion: str | None) -> str | None:
+def _chosen(pool: Pool, boards: Mapping[str, Mapping[str, Board]], tested: str | None) -> str | None:
     """Return the column that is tested: the one named, else the best ensemble on all sets, else the best of the pool.
 
     The same ensemble is tested in every pool that has it.
     """
-    if champion in pool.means.methods:
-        return champion
+    if tested in pool.means.methods:
+        return tested
     if "ensembled" not in boards:
         return str(boards[pool.name]["overall"].table.index[0])
     best = next(name for name in boards["ensembled"]["overall"].table.index if name.endswith("@ensembled"))
@@ -322,16 +323,16 @@ def _chosen(pool: Pool, boards: Mapping[str, Mapping[str, Board]], champion: str
 
 def _tests(
     pools: Sequence[Pool],
-    champions: Sequence[str | None],
+    chosen: Sequence[str | None],
     boards: Mapping[str, Mapping[str, Board]],
     labels: Mapping[str, int],
     sources: Mapping[str, str],
     run: Run,
 ) -> dict[str, dict[str, pd.DataFrame]]:
     jobs = [
-        (pool.name, metric, pool.means, champion)
-        for pool, champion in zip(pools, champions, strict=True)
-        if champion is not None
+        (pool.name, metric, pool.means, tested)
+        for pool, tested in zip(pools, chosen, strict=True)
+        if tested is not None
         for metric in pool.means.metrics
         if metric in boards[pool.name]
     ]
@@ -344,8 +345,8 @@ def _tests(
 def _tested(
     labels: Mapping[str, int], sources: Mapping[str, str], job: tuple[str, str, Leaderboard, str]
 ) -> pd.DataFrame:
-    _, metric, means, champion = job
-    return champion_tests(means, champion, metric, labels, sources)
+    _, metric, means, tested = job
+    return one_against_all_tests(means, tested, metric, labels, sources)
 
 
 def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
@@ -399,8 +400,8 @@ def _board(board: Board, columns: Sequence[str]) -> dict[str, Any]:
     return entry
 
 
-def _champion(
-    means: Leaderboard, champion: str, tests: Mapping[str, pd.DataFrame], boards: Mapping[str, Board]
+def _described_tests(
+    means: Leaderboard, tested: str, tests: Mapping[str, pd.DataFrame], boards: Mapping[str, Board]
 ) -> dict[str, Any]:
     described = {}
     for metric, table in tests.items():
@@ -408,11 +409,11 @@ def _champion(
         better, equal = table["better"].to_numpy(dtype=float), table["equal"].to_numpy(dtype=float)
         described[metric] = {
             **{name: [finite(value, 6) for value in aligned[name]] for name in ("better", "equal", "worse")},
-            "first": bool(ranks.loc[champion, "rank"] <= ranks["rank"].min() + 1e-9),
+            "first": bool(ranks.loc[tested, "rank"] <= ranks["rank"].min() + 1e-9),
             "surely_better": int((better >= SURE).sum()),
             "surely_not_worse": int((better + equal >= SURE).sum()),
         }
-    return {"column": champion, "rope": ROPE, "tests": described}
+    return {"column": tested, "rope": ROPE, "tests": described}
 
 
 def _costs(costs: pd.DataFrame) -> dict[str, Any]:

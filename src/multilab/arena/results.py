@@ -246,7 +246,7 @@ def arena_settings() -> dict[str, Any]:
         "domains": {},
         "related": {},
         "anchor": None,
-        "champion": None,
+        "tested": None,
         "core_hours": None,
         "chosen_on": [],
         **read_settings_file(conf_dir() / "arena.yaml"),

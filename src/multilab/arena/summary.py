@@ -17,8 +17,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from multilab.arena.boards import ALPHA, ORDERED_LIKE, errors_of, rank_methods
-from multilab.arena.champion import ROPE, champion_verdict
 from multilab.arena.content import elo_of, leaderboard_means, pool_of
+from multilab.arena.one_against_all import ROPE, one_against_all_verdict
 from multilab.arena.sets import sources_of
 from multilab.arena.tracks import UNSEEN, ArenaError
 from multilab.core.numbers import finite, significant
@@ -96,8 +96,8 @@ def arena_summary(
         average rank is within ``cd``); ``elo`` (by group the first by Elo with its interval, and the others whose
         interval overlaps); ``proposals`` (a list: ranks, Elo, comparisons with baselines by group and with the
         comparators of the paper); ``tuning`` (``null`` without such a track); ``stacking`` (the same; ``all`` and
-        ``unseen``, the stacks on all sets and on those that decided no rule of the champion; ``champion``, a list of
-        :func:`champion_verdict`; ``chosen_on``, the sets that did decide, with the reason); ``costs`` (``null``
+        ``unseen``, the stacks on all sets and on those that decided no rule of the tested method; ``tested``, a list of
+        :func:`one_against_all_verdict`; ``chosen_on``, the sets that did decide, with the reason); ``costs`` (``null``
         unless measured alone: ``study``, ``machine``, ``measured_on``, the sets, if there are ``tables``, ``sets`` of
         Elo, ``methods`` with their costs, the fastest fit first, ``pareto``);
         ``cheap`` (``null`` without ``measured``; by metric a list per set); ``unfinished``; ``effort`` (``null``
@@ -286,7 +286,7 @@ def _gain(table: pd.DataFrame, metric: str, column: str, other: str) -> dict[str
 
 
 def _stacking(content: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any] | None:
-    """Return the stacks on all sets and on the unseen ones, the verdicts on the champion, and which sets were seen."""
+    """Return the stacks on all sets and on the unseen ones, the verdicts on the tested one, and the seen sets."""
     if not pool_of(content, "ensembled"):
         return None
     pools = ("ensembled", f"ensembled{UNSEEN}", "all", f"all{UNSEEN}")
@@ -298,7 +298,7 @@ def _stacking(content: Mapping[str, Any], groups: Sequence[str]) -> dict[str, An
     return {
         "all": _stacks(content, groups, ""),
         "unseen": _stacks(content, groups, UNSEEN),
-        "champion": [verdict for pool in pools if (verdict := champion_verdict(content, pool))],
+        "tested": [verdict for pool in pools if (verdict := one_against_all_verdict(content, pool))],
         "chosen_on": list(reasons.values()),
     }
 

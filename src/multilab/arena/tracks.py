@@ -159,7 +159,7 @@ POOLS: Mapping[str, tuple[str, ...]] = {
 """Tracks by pool."""
 
 UNSEEN = "-unseen"
-"""After the name of a pool: the same columns, without the sets whose results decided rules of the champion."""
+"""After the name of a pool: the same columns, without the sets whose results decided rules of the tested method."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +264,7 @@ def all_pools(
     tracks: Sequence[Track],
     methods: Mapping[str, Mapping[str, Any]],
     digests: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
-    champion: str | None = None,
+    tested: str | None = None,
 ) -> list[Pool]:
     """Return the pools of :data:`POOLS` whose tracks have common sets, each followed by the same on unseen sets.
 
@@ -274,10 +274,10 @@ def all_pools(
         ``default`` first.
     methods : mapping of str to mapping
         By name of a method its description. ``chosen_on["sets"]`` are the sets whose results decided rules of the
-        method: a pool is ranked once more without those of its champion, unless no set is left.
+        method: a pool is ranked once more without those of its tested method, unless no set is left.
     digests : mapping, optional
         See :func:`pooled_tracks`.
-    champion : str, optional
+    tested : str, optional
         A column. In a pool without it, the sets of all methods are left out.
     """
     by_name, pools = {track.name: track for track in tracks}, []
@@ -287,7 +287,7 @@ def all_pools(
             continue
         pools.append(pooled_tracks(name, own, digests))
         named = {column: each for track in own for column, each in zip(track.columns, track.board.methods, strict=True)}
-        judged = [named[champion]] if champion in named else list(named.values())
+        judged = [named[tested]] if tested in named else list(named.values())
         described = [methods.get(method, {}).get("chosen_on") or {} for method in judged]
         seen = {dataset for each in described for dataset in each.get("sets", ())} & set(common_sets(own))
         if seen and common_sets(own, seen):

@@ -36,7 +36,7 @@ def arena() -> None:
 @click.option("--costs", type=STUDY, help="Study of the costs (arena-costs).")
 @click.option("--stack-costs", type=STUDY, help="Study of the costs of the stacks (arena-stack-costs).")
 @click.option("--anchor", type=METHOD, help="The method with Elo 1000.")
-@click.option("--champion", type=METHOD, help="The method that is tested against every other one.")
+@click.option("--tested", type=METHOD, help="The method that is tested against every other one.")
 @click.option("-o", "--output", metavar="FOLDER", help="Where leaderboard.json.gz is written (reports/arena).")
 def rank(top: int | None, output: str | None, **options: str | None) -> None:
     """Print a leaderboard, or write them all.
@@ -49,7 +49,7 @@ def rank(top: int | None, output: str | None, **options: str | None) -> None:
 
     Without --metric, --sets and --pool, the command writes the file of all leaderboards from the tables of the studies
     that have results. The pools are default, tuned, ensembled and all; -unseen excludes sets that decided the
-    champion's rules.
+    tested's rules.
     """
     from multilab.reports.arena.rank import rank as rank_methods
 
@@ -63,7 +63,7 @@ def page(output: str | None) -> None:
 
     They are index.html and sets/NAME.html.
     """
-    from multilab.reports.pages import write_pages
+    from multilab.reports.all_pages import write_pages
 
     write_pages(Path(output) if output else report_dir("arena"))
 

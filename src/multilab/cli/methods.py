@@ -167,7 +167,7 @@ def _arguments(target: str, values: Mapping[str, Any]) -> list[str]:
         described = _descriptions(target)
     except (ImportError, AttributeError, ValueError) as error:
         return [f"  not known: {target} cannot be imported ({error})"]
-    from multilab.experiments.stored import setting_text
+    from multilab.experiments.inventory import setting_text
 
     lines = []
     for name, default in defaults.items():
@@ -194,7 +194,7 @@ def _descriptions(target: str) -> dict[str, str]:
 
 def _space(space: Mapping[str, Any]) -> str:
     """Return a search space as text."""
-    from multilab.experiments.stored import setting_text
+    from multilab.experiments.inventory import setting_text
 
     if "choices" in space:
         return "one of " + ", ".join(map(setting_text, space["choices"]))

@@ -15,7 +15,7 @@ from multilab.core.messages import unknown_name
 from multilab.experiments.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from multilab.experiments.stored import ResultRow
+    from multilab.experiments.inventory import ResultRow
 
 
 @click.command()
@@ -99,7 +99,7 @@ def _stored_rows(
 ) -> tuple[list[ResultRow], dict[str, int]]:
     """Return the rows of the stored train cells that match, and how many cells were left out for which reason."""
     from multilab.comparison.curve import is_of_curve
-    from multilab.experiments.stored import Inventory, protocol_text, result_rows
+    from multilab.experiments.inventory import Inventory, protocol_text, result_rows
 
     inventory = Inventory(store)
     cells, left_out = [], Counter[str]()

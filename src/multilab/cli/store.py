@@ -20,9 +20,9 @@ from multilab.core.messages import unknown_name
 from multilab.experiments.errors import ExperimentError
 
 if TYPE_CHECKING:
+    from multilab.experiments.inventory import Inventory, StoredCell
     from multilab.experiments.remotes import Remote
     from multilab.experiments.store import Store
-    from multilab.experiments.stored import Inventory, StoredCell
 
 _THREADS = 4  # cells copied at the same time: a remote waits for the network, not for the processor
 
@@ -53,9 +53,9 @@ def list_cells(dataset: str | None, method: str | None, status: str | None, metr
     A line shows key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings. A cell is
     outdated if the current code, libraries or data would give it another key.
     """
+    from multilab.experiments.inventory import Inventory, protocol_text
     from multilab.experiments.progress import ProgressBar
     from multilab.experiments.store import Store
-    from multilab.experiments.stored import Inventory, protocol_text
     from multilab.metrics import METRICS
 
     if metric not in METRICS:
@@ -105,7 +105,7 @@ def add(study: str, retry_unfinished: bool) -> int:
 
     The new results are added to those of the study. Use this after you add columns or datasets to a study.
     """
-    from multilab.experiments.additions import add as add_results
+    from multilab.experiments.add_columns import add as add_results
     from multilab.experiments.store import Store
 
     return add_results(Store(), study, retry_unfinished)
@@ -212,7 +212,7 @@ def _line(cell: StoredCell, state: str, size: int, score: str, inventory: Invent
 
 def _what(cell: StoredCell, inventory: Inventory) -> str:
     """Return dataset, split, protocol, method and settings of a cell in one text."""
-    from multilab.experiments.stored import protocol_text
+    from multilab.experiments.inventory import protocol_text
 
     if not cell.record:
         return "no record"
@@ -248,7 +248,7 @@ def record_differences(a: Any, b: Any, at: str = "") -> list[str]:
 
 def differences(store: Store, one: str, other: str) -> list[str]:
     """Return what differs between two cells, a line each."""
-    from multilab.experiments.stored import Inventory
+    from multilab.experiments.inventory import Inventory
 
     inventory = Inventory(store)
     a, b = inventory.read(one), inventory.read(other)
@@ -302,7 +302,7 @@ def _rows_reasons(a: StoredCell, b: StoredCell, old: dict[str, Any], new: dict[s
 
 def _protocol_text(cell: StoredCell) -> str:
     """Return the name of a protocol and its settings."""
-    from multilab.experiments.stored import protocol_text
+    from multilab.experiments.inventory import protocol_text
 
     settings = ", ".join(f"{name} {json.dumps(value)}" for name, value in (cell.protocol or {}).items())
     return f"{protocol_text(cell.protocol)} ({settings})"
@@ -323,7 +323,7 @@ def _reads_reasons(inventory: Inventory, old: list[str], new: list[str]) -> list
 
 def removable(store: Store, dataset: str, method: str, outdated: bool) -> Iterator[tuple[Path, str]]:
     """Yield the folders of cells that are of no use, and why."""
-    from multilab.experiments.stored import Inventory
+    from multilab.experiments.inventory import Inventory
 
     inventory = Inventory(store)
     for cell in inventory.cells(dataset, method):

@@ -99,7 +99,7 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     from multilab.experiments.receipts import PAGE
     from multilab.experiments.stages import restore_tables
     from multilab.reports import finding_text, headline_markdown
-    from multilab.reports.pages import all_pages, overview, study_page
+    from multilab.reports.all_pages import all_pages, overview, study_page
 
     if every:
         return all_pages(parallel_map)
@@ -269,7 +269,7 @@ def keys(study: str, adopt: bool) -> None:
     plan = _plan(study)
     stages.keys(plan, adopt)
     if adopt and not has_page(plan.study):  # else the stage that builds it would run
-        from multilab.reports.pages import study_page
+        from multilab.reports.all_pages import study_page
 
         study_page(report_dir(study))
 

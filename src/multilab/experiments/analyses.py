@@ -26,7 +26,7 @@ from multilab.experiments.chosen_metrics import chosen_metrics, metric_digests, 
 from multilab.experiments.engines import current
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import jobs, side_by_side
-from multilab.experiments.measuring import blas_libraries, one_thread
+from multilab.experiments.fit_costs import blas_libraries, one_thread
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Study
 

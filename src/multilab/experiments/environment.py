@@ -21,7 +21,7 @@ _DECIDING = ("src", "conf", "dvc.yaml", "requirements.lock")
 
 def environment() -> dict[str, Any]:
     """Return commit, lock digest, machine, BLAS kernels and versions, for the report."""
-    from multilab.experiments.measuring import blas_libraries  # imports scikit-learn
+    from multilab.experiments.fit_costs import blas_libraries  # imports scikit-learn
 
     lock = Path("requirements.lock")
     return {

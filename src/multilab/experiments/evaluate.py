@@ -14,7 +14,7 @@ from multilab.datasets import prepared_meta
 from multilab.experiments.cell_metrics import evaluate_cell, labels_of
 from multilab.experiments.cells import Cell
 from multilab.experiments.execute import parallel_map
-from multilab.experiments.measuring import RECALL
+from multilab.experiments.fit_costs import RECALL
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS

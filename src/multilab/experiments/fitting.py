@@ -22,7 +22,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from multilab import datasets, model_selection
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.measuring import one_thread
+from multilab.experiments.fit_costs import one_thread
 from multilab.experiments.seeds import seed_estimator, seed_for
 from multilab.methods.out_of_fold import out_of_fold_scores, score_matrix
 from multilab.model_selection import indices_digest

@@ -20,8 +20,8 @@ from multilab import datasets
 from multilab.core import canonical_json
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.fit_costs import one_thread
 from multilab.experiments.fitting import CellInputs, indices, seeded_estimator
-from multilab.experiments.measuring import one_thread
 from multilab.experiments.seeds import seed_for
 from multilab.methods.out_of_fold import out_of_fold_scores
 from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold

@@ -17,7 +17,7 @@ from multilab.experiments.cells import Cell
 from multilab.experiments.environment import code_version
 from multilab.experiments.errors import TrackingError
 from multilab.experiments.evaluate import MEASURED, dataset_facts, learned
-from multilab.experiments.measuring import RECALL
+from multilab.experiments.fit_costs import RECALL
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import record_destination, runs_text, tracking
 from multilab.experiments.plan import study_cells

@@ -287,16 +287,16 @@ def _recomputed(
         done = [cell for cell in cells if fresh.has(cell.key)]
         extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
         numbers = verify.fingerprints(done, fresh, study.conventions, extra)
-        changed = stored_differences(moved, store, fresh, verify.L1)
+        changed = stored_differences(moved, store, fresh, verify.SAME_VERSIONS)
     exact = verify.differences(numbers, expected, 0.0)
     largest = max(exact, key=lambda d: abs(d.computed - d.expected) / max(1.0, abs(d.expected)), default=None)
     compared = sum(len(expected[name]) for name in numbers)
     print(f"recomputed {len(done)} cells of {len({c.method.name for c in done})} methods: {compared} numbers,", end=" ")
-    print(f"{len(exact)} differ, most of all {largest}" if largest else "all equal (L0)")
+    print(f"{len(exact)} differ, most of all {largest}" if largest else "all equal bit for bit")
     wrong = [*(f"{label} failed: {text}" for label, text in failed.items()), *changed]
-    wrong += [str(difference) for difference in verify.differences(numbers, expected, verify.L1)]
+    wrong += [str(difference) for difference in verify.differences(numbers, expected, verify.SAME_VERSIONS)]
     if exact and not wrong and not reason:
-        return [f"equal at L1 ({verify.L1:g}) only: give a --reason"]
+        return [f"equal only within {verify.SAME_VERSIONS:g}, not bit for bit: give a --reason"]
     if exact and not wrong:
-        print(f"accepted at L1 ({verify.L1:g}): {reason}")
+        print(f"accepted within {verify.SAME_VERSIONS:g}: {reason}")
     return wrong

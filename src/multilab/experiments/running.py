@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.fit_costs import RECALL, Meter, blas_libraries, model_bytes, neighbour_recall, one_thread
 from multilab.experiments.fitting import (
     CellInputs,
     base_score_inputs,
@@ -24,7 +25,6 @@ from multilab.experiments.fitting import (
     out_of_fold,
 )
 from multilab.experiments.hidden_labels import hide
-from multilab.experiments.measuring import RECALL, Meter, blas_libraries, model_bytes, neighbour_recall, one_thread
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning
 from multilab.methods.labels import check_learns_from_missing, has_unobserved

@@ -28,8 +28,8 @@ from multilab.core.messages import unknown_name
 from multilab.experiments.cells import Cell, search_code
 from multilab.experiments.chosen_metrics import metric_digests
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.fit_costs import one_thread
 from multilab.experiments.fitting import CellInputs, predict_with_scores, seeded_estimator
-from multilab.experiments.measuring import one_thread
 from multilab.experiments.method import Method
 from multilab.experiments.seeds import seed_for
 from multilab.experiments.study import Tuning

@@ -49,9 +49,9 @@ __all__ = [
 
 Numbers = dict[str, dict[str, float]]
 
-L1 = 1e-6
+SAME_VERSIONS = 1e-6
 """Same library versions, any machine or BLAS: absolute for metrics, relative for norms of arrays."""
-L2 = 5e-3
+OTHER_VERSIONS = 5e-3
 """Other versions of the libraries."""
 
 REFERENCES = "tests/references"
@@ -177,9 +177,9 @@ def load_reference(study: str) -> dict[str, Any] | None:
     return None
 
 
-def tolerance(reference: Mapping[str, str]) -> tuple[str, float]:
-    """Return the rung of the tolerance ladder for a reference made with these versions."""
-    return ("L1", L1) if dict(reference) == library_versions() else ("L2", L2)
+def tolerance(versions: Mapping[str, str]) -> float:
+    """Return the tolerance for a reference that was made with these versions of the libraries."""
+    return SAME_VERSIONS if dict(versions) == library_versions() else OTHER_VERSIONS
 
 
 def differences(computed: Numbers, expected: Numbers, allowed: float) -> list[Difference]:
@@ -242,8 +242,8 @@ def recompute_study(
         raise ExperimentError(
             f"{REFERENCES}/{study.name}.json is not in this checkout; write it with --accept {REFERENCES}"
         )
-    level, allowed = tolerance(committed["versions"])
-    versions = "" if level == "L1" else ", since versions of libraries differ"
+    allowed = tolerance(committed["versions"])
+    versions = "" if allowed == SAME_VERSIONS else ", since versions of libraries differ"
     wrong = _missing(cells, computed, failed, committed["cells"], methods)
     changed = [str(difference) for difference in differences(computed, committed["cells"], allowed)]
     wrong += [*weak, *changed]
@@ -259,13 +259,14 @@ def recompute_study(
 
 
 def _write_reference(path: Path, computed: Numbers) -> None:
-    """Write a reference file. A committed number that agrees at L1 stays, so that a diff shows what changed."""
+    """Write a reference file. A committed number that agrees stays, so that a diff shows what changed."""
     committed: Numbers = read_json(path)["cells"] if path.is_file() else {}
     numbers, changed = {}, 0
     for cell, values in computed.items():
         old = committed.get(cell, {})
         numbers[cell] = {
-            name: old[name] if name in old and _same(value, old[name], L1) else value for name, value in values.items()
+            name: old[name] if name in old and _same(value, old[name], SAME_VERSIONS) else value
+            for name, value in values.items()
         }
         changed += bool(old) and numbers[cell] != old
     write_atomically(path, reference(numbers))
@@ -301,7 +302,7 @@ def recompute_sample(
     methods: list[str] | None = None,
     datasets: list[str] | None = None,
 ) -> int:
-    """Recompute random cells of a committed study, or all, and compare them with its scores at L1.
+    """Recompute random cells of a committed study, or all, and compare them with its scores within 1e-6.
 
     Cells that did not finish within the limits of the study are left out.
     """
@@ -327,11 +328,11 @@ def recompute_sample(
     computed = fingerprints(done, store, study.conventions, extra)
     wrong = _missing(cells, computed, failed, ())
     wrong += [f"{name}: not in the committed scores" for name in sorted(set(computed) - set(expected))]
-    wrong += [str(difference) for difference in differences(computed, expected, L1)]
+    wrong += [str(difference) for difference in differences(computed, expected, SAME_VERSIONS)]
     if len({(cell.row[0], cell.row[2]) for cell in done}) == 1:
         for line in _means_of_one_column(study, done, computed, expected):
             print(line)
-    return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed{drawn}, compared to {L1:g}")
+    return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed{drawn}, compared to {SAME_VERSIONS:g}")
 
 
 def _means_of_one_column(study: Study, done: list[Any], computed: Numbers, expected: Numbers) -> list[str]:

@@ -140,7 +140,9 @@ _DEFINED: dict[str, Metric] = {}
 _SCORED: dict[str, Metric] = {}
 _OF_PAPERS: dict[str, Metric] = {}
 
+# all metrics of the library, by name
 DEFINED: Mapping[str, Metric] = MappingProxyType(_DEFINED)
+# those that every study and `score_all` compute (``in_score_all=True``)
 METRICS: Mapping[str, Metric] = MappingProxyType(_SCORED)
 
 

@@ -22,9 +22,9 @@ from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.environment import environment
 from multilab.experiments.evaluate import dataset_facts
+from multilab.experiments.fit_costs import one_thread
 from multilab.experiments.fitting import fitted_scaler, indices, seeded_estimator
 from multilab.experiments.groups import forget_groups, with_grouped_decisions
-from multilab.experiments.measuring import one_thread
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import ensure, inner_inputs
 from multilab.experiments.search import search, search_name

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from multilab.experiments.stored import protocol_text, setting_text
+from multilab.experiments.inventory import protocol_text, setting_text
 from multilab.metrics import METRICS
 from multilab.models.card_text import CardCode, CardSection, CardTable, ModelCard, rounded
 from multilab.models.metadata import ModelMetadata

@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "data": ("ReportData", "load_report"),
         "errors": ("ReportError",),
         "figures": ("cd_diagram", "convergence", "heatmap"),
-        "pages": ("write_overview",),
+        "all_pages": ("write_overview",),
         "readme": ("finding_text", "headline_markdown", "ledger_markdown", "write_readme"),
         "sections": ("build_report",),
     },

@@ -18,7 +18,7 @@ from multilab.comparison.results import Results
 from multilab.core.text import BETTER, listed
 from multilab.experiments.environment import environment
 from multilab.experiments.execute import jobs
-from multilab.experiments.stored import setting_text
+from multilab.experiments.inventory import setting_text
 from multilab.metrics import over_assigned
 from multilab.metrics.registry import defined
 from multilab.reports.figures.figure import Figure

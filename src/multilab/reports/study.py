@@ -23,7 +23,7 @@ from multilab.experiments.plan import study_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.model_selection import split_digests
-from multilab.reports.pages import study_page
+from multilab.reports.all_pages import study_page
 from multilab.statistics.result_files import read_scores, statistics_file, write_table
 
 

@@ -17,12 +17,12 @@ from helpers.html_page import Page
 from multilab.arena import leaderboard_means, rank_methods
 from multilab.cli import main
 from multilab.core import read_content, read_json, write_content
+from multilab.reports.all_pages import study_page, write_overview
 from multilab.reports.arena.data import OutdatedLeaderboardError, load_arena
 from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
 from multilab.reports.arena.page import build_arena_pages
 from multilab.reports.arena.panels import finding, picker_data
 from multilab.reports.errors import ReportError
-from multilab.reports.pages import study_page, write_overview
 
 
 class ArenaPage(Page):
@@ -119,7 +119,7 @@ def test_methods_marked_as_equal_are_those_within_the_critical_difference(conten
         assert sum("≈" in row[2]["text"] for row in rows) == len(near)
 
 
-def test_the_finding_names_the_leaders_the_champion_the_cheap_and_the_unfinished(folder, text):
+def test_the_finding_names_the_leaders_the_tested_the_cheap_and_the_unfinished(folder, text):
     arena = load_arena(folder)
     found = finding(arena)
     pool = arena.pools["ensembled"]  # of the pools with all sets, the one with the most methods
@@ -133,8 +133,8 @@ def test_the_finding_names_the_leaders_the_champion_the_cheap_and_the_unfinished
     assert first["tied"] == tied
     assert [row["group"] for row in others] == ["Example-based decisions", "Label-based", "Example-based ranking"]
     assert f"<b>No single method wins: {tied} of 9 are statistically tied for first on 7 sets.</b>" in text
-    assert [(each["sets"], each["first"], each["metrics"]) for each in found["champion"]] == [(7, 1, 16), (5, 0, 16)]
-    title = found["champion"][0]["title"]
+    assert [(each["sets"], each["first"], each["metrics"]) for each in found["tested"]] == [(7, 1, 16), (5, 0, 16)]
+    title = found["tested"][0]["title"]
     assert f"On 7 sets {title} is first by mean rank in 1 of 16 metrics." in text
     assert f"On 5 unseen sets {title} is first by mean rank in 0 of 16 metrics." in text
     second, *_ = found["budgets"]["rows"]
@@ -198,13 +198,13 @@ def test_methods_without_results_and_libraries_are_listed(page):
     ]
 
 
-def test_the_champion_has_a_table_per_pool_and_the_gain_by_tuning_is_shown(content, page):
+def test_the_tested_method_has_a_table_per_pool_and_the_gain_by_tuning_is_shown(content, page):
     tables = [table for table in page.tables if table[0][0]["text"] == "Metric"]
     pools = [pool for pool in content["pools"] if pool["name"].startswith(("ensembled", "all"))]
     assert [len(table) - 1 for table in tables] == [16] * 4
     for pool, table in zip(pools, tables, strict=True):
-        for name, row in zip(pool["champion"]["tests"], table[1:], strict=True):
-            board, test, own = pool["boards"][name], pool["champion"]["tests"][name], pool["champion"]["column"]
+        for name, row in zip(pool["tested"]["tests"], table[1:], strict=True):
+            board, test, own = pool["boards"][name], pool["tested"]["tests"][name], pool["tested"]["column"]
             ranks = dict(zip(pool["columns"], board["rank"], strict=True))
             mean = ranks.pop(own)
             best = min(ranks, key=ranks.get)
@@ -306,7 +306,7 @@ def test_a_leaderboard_that_cannot_be_used_is_refused_in_one_line(own_folder):
     write_content(path, json.dumps(outdated))
     with pytest.raises(OutdatedLeaderboardError, match="has gone, which is not in METRICS: run `multilab arena rank`"):
         load_arena(folder)
-    for content, message in (("{", "cannot be read"), ('{"schema": 0}', "not of schema 2"), ('{"schema": 2}', "lacks")):
+    for content, message in (("{", "cannot be read"), ('{"schema": 0}', "not of schema 3"), ('{"schema": 3}', "lacks")):
         write_content(path, content)
         with pytest.raises(ReportError, match=message):
             load_arena(folder)

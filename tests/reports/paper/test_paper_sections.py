@@ -188,10 +188,10 @@ def test_friedman_table_recomputes_the_print_and_ours(study):
     assert (len(table.methods), table.datasets) == (9, 14)
     assert (rows["Accuracy"].printed, rows["Accuracy"].recomputed) == ("35.075", "37.381")
     assert (rows["Hamming loss"].printed, rows["Hamming loss"].recomputed) == ("6.348", "12.155")
-    assert rows["Accuracy"].uniform == "Jaccard"
+    assert rows["Accuracy"].quantity == "Jaccard"
     assert rows["Hamming loss"].sizes == (14, 3, 3)
     assert (rows["Hamming loss"].degrees, rows["Hamming loss"].F_crit) == ("8, 16", "2.591")
-    assert rows["Example F1"].ours == "–"  # not measured in this study
+    assert rows["Example F1"].one_definition == "–"  # not measured in this study
     values = study.summaries["hamming_loss"].mean
     best = average_ranks(values, "min").idxmin()
     ours = dict(table.figures)["Hamming loss"][1]

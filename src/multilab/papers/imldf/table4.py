@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.fit_costs import Meter, model_bytes
 from multilab.experiments.fitting import build
-from multilab.experiments.measuring import Meter, model_bytes
 from multilab.experiments.running import gather
 from multilab.experiments.seeds import seed_estimator
 from multilab.methods.forests.compact_forest import CompactForest

@@ -18,7 +18,6 @@ from multilab.reports.arena.data import LEADERBOARD, ArenaData, limits_text, loa
 from multilab.reports.arena.panels import (
     absent_row,
     board_panel,
-    champion_panels,
     cost_panel,
     counted_metrics,
     finding,
@@ -27,6 +26,7 @@ from multilab.reports.arena.panels import (
     picker_data,
     set_page,
     set_row,
+    tested_panels,
     tuning_panel,
 )
 from multilab.reports.page import template, write_page
@@ -122,7 +122,7 @@ def _index(arena: ArenaData) -> dict[str, Any]:
         "single_metrics": [(each["name"], each["title"]) for each in counted_metrics(arena)],
         "boards": boards,
         "top": next(board for board in boards if board["track"] == main_pool(arena)["name"]),
-        "champions": champion_panels(arena),
+        "all_tested": tested_panels(arena),
         "ensembled": "ensembled" in arena.tracks,
         "unseen": any(name.endswith(UNSEEN) for name in pools),
         "chosen_notes": arena.chosen_notes(),

@@ -1,4 +1,4 @@
-"""Parts of the arena's page: leaderboards, costs, champion, tuning, methods, sets, and the data of its script."""
+"""Parts of the arena's page: leaderboards, costs, the tested stack, tuning, methods, sets, its script's data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.arena import champion_verdict, leaderboard_means, rank_methods
+from multilab.arena import leaderboard_means, one_against_all_verdict, rank_methods
 from multilab.arena.boards import ALPHA
 from multilab.arena.content import elo_of
 from multilab.arena.summary import first_of_sources, tuning_numbers
@@ -161,19 +161,19 @@ def tuning_panel(arena: ArenaData) -> dict[str, Any] | None:
     }
 
 
-def champion_panels(arena: ArenaData) -> list[dict[str, Any]]:
-    """Return the verdicts on the champion: on all sets and on the unseen ones, among each pool that has ensembles.
+def tested_panels(arena: ArenaData) -> list[dict[str, Any]]:
+    """Return the verdicts on the tested method: on all sets and on the unseen ones, among each pool that has ensembles.
 
     Without ensembles, the verdict on the best method of the pool with the most tracks.
     """
     pools = [name for name, pool in arena.pools.items() if "ensembled" in pool["tracks"]] or list(arena.pools)[-1:]
-    verdicts = [verdict for name in pools if (verdict := champion_verdict(arena.content, name))]
+    verdicts = [verdict for name in pools if (verdict := one_against_all_verdict(arena.content, name))]
     return [_verdict(arena, verdict) for verdict in verdicts]
 
 
 def _verdict(arena: ArenaData, verdict: Mapping[str, Any]) -> dict[str, Any]:
     pool, elo = arena.pools[verdict["pool"]], verdict["elo"]
-    tests = pool["champion"]["tests"]
+    tests = pool["tested"]["tests"]
     return {
         "title": arena.title_on(verdict["column"], verdict["sets"]),
         "pool": pool_title(verdict["pool"]),
@@ -208,7 +208,7 @@ def _verdict(arena: ArenaData, verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _against(arena: ArenaData, test: Mapping[str, Any] | None, sets: list[str]) -> dict[str, Any] | None:
-    """Return the comparison with one column: its name, how many ranks the champion is behind, the probabilities."""
+    """Return the comparison with one column: its name, how many ranks the tested one is behind, the probabilities."""
     if test is None:
         return None
     probabilities = ["–" if test[key] is None else f"{test[key]:.2f}" for key in ("better", "equal", "worse")]
@@ -406,7 +406,7 @@ def _integers(values: np.ndarray) -> list[int | None]:
 
 
 def finding(arena: ArenaData) -> dict[str, Any]:
-    """Return who leads by which metrics, how far the champion is first, what a time to fit buys, what is unfinished.
+    """Return who leads by which metrics, how far the tested one is first, what a time to fit buys, what is unfinished.
 
     Leaders are those of the pool with the most sets; where results on some of its sets decided rules of a leader, also
     those on the unseen sets.
@@ -419,7 +419,7 @@ def finding(arena: ArenaData) -> dict[str, Any]:
         "leaders": [_leaders(arena, each) for each in (pool, unseen) if each],
         "optimistic": marked and unseen is None,
         "sources": _by_source(arena, pool),
-        "champion": _champion_counts(arena),
+        "tested": _tested_counts(arena),
         "budgets": _budgets(arena),
         "unfinished": _unfinished_shares(arena),
     }
@@ -477,8 +477,8 @@ def _by_source(arena: ArenaData, pool: Mapping[str, Any]) -> dict[str, Any] | No
     return entry and {"sources": entry["sets"], "method": arena.columns[entry["first"]].title, "rank": entry["rank"]}
 
 
-def _champion_counts(arena: ArenaData) -> list[dict[str, Any]]:
-    """Return in how many metrics the champion of the ensembles is first, on all sets and on the unseen ones."""
+def _tested_counts(arena: ArenaData) -> list[dict[str, Any]]:
+    """Return in how many metrics the tested method of the ensembles is first, on all sets and on the unseen ones."""
     names = ("ensembled", f"ensembled{UNSEEN}") if "ensembled" in arena.tracks else ()
     return [
         {
@@ -489,7 +489,7 @@ def _champion_counts(arena: ArenaData) -> list[dict[str, Any]]:
             "first": verdict["first"],
         }
         for name in names
-        if (verdict := champion_verdict(arena.content, name))
+        if (verdict := one_against_all_verdict(arena.content, name))
     ]
 
 

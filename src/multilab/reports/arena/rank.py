@@ -55,7 +55,7 @@ class _Suite:
     digests: dict[str, dict[str, list[str]]]
     methods: dict[str, dict[str, Any]]
     anchor: str | None
-    champion: str | None
+    tested: str | None
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> _Suite:
@@ -65,12 +65,12 @@ class _Suite:
                 require_results(study)
         tracks, chosen = read_tracks(studies), arena_settings() | dict(options)
         columns = [column for track in tracks for column in track.columns]
-        for key in {"anchor", "champion"} & set(options):
+        for key in {"anchor", "tested"} & set(options):
             if options[key] not in columns:
                 raise ArenaError(unknown_name(f"column for --{key}", options[key], columns))
         facts, digests = facts_of_sets(studies), digests_of_splits(studies)
         methods = described_methods(tracks, studies)
-        return cls(studies, tracks, facts, digests, methods, chosen["anchor"], chosen["champion"])
+        return cls(studies, tracks, facts, digests, methods, chosen["anchor"], chosen["tested"])
 
 
 def rank(options: Mapping[str, str], top: int | None = None, output: str | None = None) -> None:
@@ -80,7 +80,7 @@ def rank(options: Mapping[str, str], top: int | None = None, output: str | None 
     ----------
     options : mapping
         What chooses a leaderboard (``metric``, ``sets``, ``pool``), the studies of the tracks by their names, and the
-        methods ``anchor`` and ``champion``; only what is given.
+        methods ``anchor`` and ``tested``; only what is given.
     top : int, optional
         Rows to print.
     output : str, optional
@@ -90,7 +90,7 @@ def rank(options: Mapping[str, str], top: int | None = None, output: str | None 
     if view and output:
         raise ArenaError(f"--output is the folder of the file of all leaderboards; with --{view[0]} nothing is written")
     suite = _Suite.read(options)
-    pools = {pool.name: pool for pool in all_pools(suite.tracks, suite.methods, suite.digests, suite.champion)}
+    pools = {pool.name: pool for pool in all_pools(suite.tracks, suite.methods, suite.digests, suite.tested)}
     name = options.get("pool", _widest(list(pools.values())))
     if name not in pools:
         raise ArenaError(unknown_name("pool", name, pools))
@@ -134,7 +134,7 @@ def _write(suite: _Suite, out: str | None) -> None:
         read_costs(suite.studies, suite.methods),
         _rating(required=True),
         suite.anchor,
-        suite.champion,
+        suite.tested,
         _in_parallel,
         absent_entrants(suite.tracks, suite.studies),
     )

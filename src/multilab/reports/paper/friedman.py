@@ -20,17 +20,17 @@ from multilab.statistics import Comparison, compare_methods, summarise
 class FriedmanRow:
     """One measure of a published table of Friedman's test.
 
-    ``printed`` is the published F_F, ``recomputed`` follows from the published cells, ``mixed`` from our values of the
-    quantities that the paper uses, ``ours`` from one quantity for all methods. ``sizes`` are the numbers of datasets
-    behind the last three; ``F_crit`` and ``cd`` belong to the last that could be computed.
+    ``printed`` is the published F_F, ``recomputed`` follows from the published cells, ``papers_definitions`` from our
+    values of the quantities that the paper uses, ``one_definition`` from ``quantity`` for all methods. ``sizes`` are
+    the numbers of datasets behind the last three; ``F_crit`` and ``cd`` belong to the last that could be computed.
     """
 
     title: str
-    uniform: str
+    quantity: str
     printed: str
     recomputed: str
-    mixed: str
-    ours: str
+    papers_definitions: str
+    one_definition: str
     sizes: tuple[int, ...]
     degrees: str
     F_crit: str
@@ -73,9 +73,9 @@ def _table(report: ReportData, cells: pd.DataFrame, basis: pd.DataFrame, rule: D
     rows, figures = [], []
     for metric, printed in zip(cells["metric"], cells["printed_mean"], strict=True):
         values = basis[basis["metric"] == metric]
-        recomputed, mixed = (compare_cells(report, values, column, metric) for column in ("printed_mean", "our_mean"))
+        recomputed, theirs = (compare_cells(report, values, column, metric) for column in ("printed_mean", "our_mean"))
         ours = _compare_measured(report, values)
-        rows.append(_row(metric, metric_title(main_quantity(values)), printed, recomputed, mixed, ours))
+        rows.append(_row(metric, metric_title(main_quantity(values)), printed, recomputed, theirs, ours))
         diagrams = [(recomputed, "the printed cells"), (ours, "our values")]
         figures.append(
             (metric_title(metric), tuple(rank_diagram(c, source, names) for c, source in diagrams if c is not None))
@@ -124,26 +124,26 @@ def _compare(report: ReportData, means: pd.DataFrame, metric: str, quantity: str
 
 def _row(
     metric: str,
-    uniform: str,
+    quantity: str,
     printed: str,
     recomputed: Comparison | None,
-    mixed: Comparison | None,
-    ours: Comparison | None,
+    papers_definitions: Comparison | None,
+    one_definition: Comparison | None,
 ) -> FriedmanRow:
-    basis = ours or mixed or recomputed
+    basis = one_definition or papers_definitions or recomputed
     known = basis is not None and basis.F_crit is not None
     return FriedmanRow(
         title=metric_title(metric),
-        uniform=uniform,
+        quantity=quantity,
         printed=printed or "–",
         recomputed=_f_text(recomputed),
-        mixed=_f_text(mixed),
-        ours=_f_text(ours),
-        sizes=tuple(c.n if c else 0 for c in (recomputed, mixed, ours)),
+        papers_definitions=_f_text(papers_definitions),
+        one_definition=_f_text(one_definition),
+        sizes=tuple(c.n if c else 0 for c in (recomputed, papers_definitions, one_definition)),
         degrees=f"{basis.k - 1}, {(basis.k - 1) * (basis.n - 1)}" if basis and known else "–",
         F_crit=f"{basis.F_crit:.3f}" if basis and known else "–",
         cd=f"{basis.cd_nemenyi:.3f}" if basis and basis.cd_nemenyi is not None else "–",
-        rejected="" if ours is None or ours.rejected is None else "yes" if ours.rejected else "no",
+        rejected={None: "", True: "yes", False: "no"}[one_definition.rejected if one_definition else None],
     )
 
 

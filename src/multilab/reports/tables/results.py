@@ -15,8 +15,8 @@ from rich.text import Text
 
 from multilab.core.text import latex
 from multilab.experiments.cells import Cell
+from multilab.experiments.inventory import Inventory, ResultRow, result_rows
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory, ResultRow, result_rows
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import ARROWS, Entry
 from multilab.statistics import rank_rows

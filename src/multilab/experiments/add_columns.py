@@ -15,7 +15,7 @@ from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import MEASURED, evaluate, measurements, sampling_errors, tuned, unfinished
 from multilab.experiments.execute import run_cells
-from multilab.experiments.measuring import RECALL
+from multilab.experiments.fit_costs import RECALL
 from multilab.experiments.plan import all_cells
 from multilab.experiments.progress import ProgressBar, exit_code
 from multilab.experiments.store import Store

@@ -1,4 +1,4 @@
-"""The verdict on the champion: ranks, tests and Elo, on all sets and on those that decided no rule of it."""
+"""The verdict on the tested method: ranks, tests and Elo, on all sets and on those that decided no rule of it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from helpers.arena_tables import facts_of
 from multilab.arena import (
     arena_leaderboard,
     arena_summary,
-    champion_tests,
-    champion_verdict,
     leaderboard_means,
+    one_against_all_tests,
+    one_against_all_verdict,
     track_results,
 )
 from multilab.reports.arena.page import summary_page
@@ -48,7 +48,7 @@ def content():
     tuned = scores({"a": 0.72, "b": 0.61}, 6)
     tracks = [track_results(*each) for each in (("default", default), ("tuned", tuned), ("ensembled", stacks))]
     methods = {"stack": {"chosen_on": CHOSEN_ON}, "stack_plain": {"chosen_on": CHOSEN_ON}}
-    return arena_leaderboard(tracks, facts_of(default), methods, [], rating=rating, champion="stack@ensembled")
+    return arena_leaderboard(tracks, facts_of(default), methods, [], rating=rating, tested="stack@ensembled")
 
 
 def test_pools_with_a_stack_are_ranked_once_more_without_the_sets_that_decided_its_rules(content):
@@ -56,11 +56,11 @@ def test_pools_with_a_stack_are_ranked_once_more_without_the_sets_that_decided_i
     assert list(sets) == ["default", "tuned", "ensembled", "ensembled-unseen", "all", "all-unseen"]
     assert sets["ensembled-unseen"] == [f"set{at}" for at in range(3, 10)]
     assert sets["all-unseen"] == ["set3", "set4", "set5"]
-    assert {pool["champion"]["column"] for pool in content["pools"][2:]} == {"stack@ensembled"}
+    assert {pool["tested"]["column"] for pool in content["pools"][2:]} == {"stack@ensembled"}
     assert leaderboard_means(content, "all-unseen").datasets == tuple(sets["all-unseen"])
 
 
-def test_sets_that_decided_rules_of_another_method_only_are_unseen_by_the_champion_and_marked_for_the_other():
+def test_sets_that_decided_rules_of_another_method_only_are_unseen_by_the_tested_one_and_marked_for_the_other():
     default, stacks = scores({"a": 0.7, "b": 0.6}), scores({"stack": 0.8, "small": 0.65})
     tracks = [track_results("default", default), track_results("ensembled", stacks)]
     methods = {
@@ -68,7 +68,7 @@ def test_sets_that_decided_rules_of_another_method_only_are_unseen_by_the_champi
         "small": {"chosen_on": CHOSEN_ON | {"sets": ["set2", "set3", "set4"]}},
     }
     content, unnamed = (
-        arena_leaderboard(tracks, facts_of(default), methods, [], champion=name) for name in ("stack@ensembled", None)
+        arena_leaderboard(tracks, facts_of(default), methods, [], tested=name) for name in ("stack@ensembled", None)
     )
     assert content["pools"][2]["sets"] == [f"set{at}" for at in range(3, 10)]
     assert unnamed["pools"][2]["sets"] == [f"set{at}" for at in range(5, 10)]
@@ -86,12 +86,12 @@ def test_no_unseen_pool_without_sets_that_decided_or_without_others():
         assert [pool["name"] for pool in content["pools"]] == ["default", "ensembled"]
     page = summary_page(arena_summary(content))
     assert "No set is unseen: each one decided a rule." in page
-    assert champion_verdict(content, "ensembled-unseen") is None
-    assert champion_verdict(content, "default") is None  # it has no ensemble
+    assert one_against_all_verdict(content, "ensembled-unseen") is None
+    assert one_against_all_verdict(content, "default") is None  # it has no ensemble
 
 
-def test_a_champion_that_is_first_on_seen_sets_only_is_not_first_on_the_unseen(content):
-    seen, unseen = (champion_verdict(content, name) for name in ("ensembled", "ensembled-unseen"))
+def test_a_tested_method_that_is_first_on_seen_sets_only_is_not_first_on_the_unseen(content):
+    seen, unseen = (one_against_all_verdict(content, name) for name in ("ensembled", "ensembled-unseen"))
     assert [each["rank"] for each in seen["metrics"]] == [1.7, 1.7]  # first on 3 of 10 sets, else second
     assert [each["any"]["behind"] for each in seen["metrics"]] == [0.4, 0.4]
     assert [each["any"]["against"] for each in unseen["metrics"]] == ["a", "a"]
@@ -103,27 +103,27 @@ def test_a_champion_that_is_first_on_seen_sets_only_is_not_first_on_the_unseen(c
 
 def test_the_probabilities_are_those_of_the_test_against_the_best_other_column(content):
     means = leaderboard_means(content, "ensembled")
-    for row in champion_verdict(content, "ensembled")["metrics"]:
-        expected = champion_tests(means, "stack@ensembled", row["name"], {}).loc[row["any"]["against"]]
+    for row in one_against_all_verdict(content, "ensembled")["metrics"]:
+        expected = one_against_all_tests(means, "stack@ensembled", row["name"], {}).loc[row["any"]["against"]]
         for name in ("better", "equal", "worse"):
             assert row["any"][name] == pytest.approx(expected[name], abs=6e-4)
 
 
 def test_elo_is_compared_with_every_tuned_column(content):
-    elo = champion_verdict(content, "all")["elo"]
+    elo = one_against_all_verdict(content, "all")["elo"]
     assert {each["column"]: (each["above"], each["apart"]) for each in elo["tuned"]} == {
         "a@tuned": (False, False),
         "b@tuned": (True, True),
     }
-    assert champion_verdict(content, "ensembled")["elo"]["tuned"] == []
+    assert one_against_all_verdict(content, "ensembled")["elo"]["tuned"] == []
 
 
 def test_the_best_other_column_may_be_a_stack_and_then_both_are_compared():
     default = scores({"a": 0.7, "b": 0.6})
     stacks = scores({"stack": 0.9, "stack_plain": 0.899})
     tracks = [track_results("default", default), track_results("ensembled", stacks)]
-    content = arena_leaderboard(tracks, facts_of(default), {}, [], champion="stack@ensembled")
-    verdict = champion_verdict(content, "ensembled")
+    content = arena_leaderboard(tracks, facts_of(default), {}, [], tested="stack@ensembled")
+    verdict = one_against_all_verdict(content, "ensembled")
     assert (verdict["first"], verdict["decided"], verdict["decided_single"]) == (2, 0, 2)  # .001 is within the rope
     assert verdict["metrics"][0]["any"]["against"] == "stack_plain@ensembled"
     assert verdict["metrics"][0]["single"]["against"] == "a"
@@ -148,25 +148,25 @@ def with_errors(table, metric, values, offset=0):
     return pd.concat([table, rows.assign(metric=metric, value=offset + rows["method"].map(values))])
 
 
-def test_the_champion_that_nobody_named_is_the_best_by_all_metrics():
+def test_the_tested_method_that_nobody_named_is_the_best_by_all_metrics():
     default, stacks = scores({"a": 0.7, "b": 0.6}), scores({"even": 0.8, "odd": 0.75})
     tracks = [
         track_results("default", with_errors(default, "hamming_loss", {"a": 0.4, "b": 0.4})),
         track_results("ensembled", with_errors(stacks, "hamming_loss", {"even": 0.3, "odd": 0.1})),
     ]
     pools = arena_leaderboard(tracks, facts_of(default), {}, [])["pools"]
-    assert pools[1]["champion"]["column"] == "even@ensembled"  # odd is better by Hamming loss only
+    assert pools[1]["tested"]["column"] == "even@ensembled"  # odd is better by Hamming loss only
     (alone,) = arena_leaderboard(tracks[:1], facts_of(default), {}, [])["pools"]
-    assert alone["champion"]["column"] == "a"
+    assert alone["tested"]["column"] == "a"
 
 
 def test_a_test_decides_from_95_per_cent_on(content):
     changed = copy.deepcopy(content)
     pool = next(each for each in changed["pools"] if each["name"] == "ensembled")
     for better, decided in ((0.949, 0), (0.95, 2)):
-        for test in pool["champion"]["tests"].values():
+        for test in pool["tested"]["tests"].values():
             test["better"] = [better] * len(pool["columns"])
-        assert champion_verdict(changed, "ensembled")["decided"] == decided
+        assert one_against_all_verdict(changed, "ensembled")["decided"] == decided
 
 
 def test_metrics_that_repeat_another_are_counted_apart():

@@ -24,9 +24,9 @@ SAMPLES = 20_000
 """Posterior samples per pair: the standard error of a probability is at most .0036."""
 
 
-def champion_tests(
+def one_against_all_tests(
     means: Leaderboard,
-    champion: str,
+    tested: str,
     metric: str,
     n_labels: Mapping[str, int],
     sources: Mapping[str, str] | None = None,
@@ -38,7 +38,7 @@ def champion_tests(
     ----------
     means : Leaderboard
         From :meth:`Track.means` or :attr:`Pool.means`.
-    champion : str
+    tested : str
         A column.
     metric : str
     n_labels : mapping of str to int
@@ -67,15 +67,15 @@ def champion_tests(
     Examples
     --------
     >>> import pandas as pd
-    >>> from multilab.arena import champion_tests, track_results
+    >>> from multilab.arena import one_against_all_tests, track_results
     >>> rows = [(f"set{i}", 0, m, "macro_f1", v) for i in range(9) for m, v in (("a", 0.8), ("b", 0.7 + i / 200))]
     >>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
-    >>> tests = champion_tests(track_results("default", scores).means(), "a", "macro_f1", {})
+    >>> tests = one_against_all_tests(track_results("default", scores).means(), "a", "macro_f1", {})
     >>> bool(tests.loc["b", "better"] > 0.99)
     True
     """
     table = means.means(metric)
-    others = [column for column in table.columns if column != champion]
+    others = [column for column in table.columns if column != tested]
     if table.empty or not others:
         return pd.DataFrame(columns=["better", "equal", "worse", "sources"])
     errors = errors_of([metric], table.to_numpy()[None])[0]
@@ -86,7 +86,7 @@ def champion_tests(
         errors = errors / np.array([[n_labels[name]] for name in table.index])
     filled = pd.DataFrame(errors, index=table.index, columns=table.columns)
     filled = filled.groupby([(sources or {}).get(name, name) for name in filled.index], sort=False).mean()
-    pairs = bayesian_signed_rank(filled, "min", rope=rope, control=champion, samples=SAMPLES)
+    pairs = bayesian_signed_rank(filled, "min", rope=rope, control=tested, samples=SAMPLES)
     return pd.DataFrame(
         {
             "better": [pair.p_a for pair in pairs],
@@ -98,8 +98,8 @@ def champion_tests(
     )
 
 
-def champion_verdict(content: Mapping[str, Any], pool: str) -> dict[str, Any] | None:
-    """Return how far the champion of a pool is first: by each metric, with a test, and in Elo.
+def one_against_all_verdict(content: Mapping[str, Any], pool: str) -> dict[str, Any] | None:
+    """Return how far the tested method of a pool is first: by each metric, with a test, and in Elo.
 
     Parameters
     ----------
@@ -111,31 +111,31 @@ def champion_verdict(content: Mapping[str, Any], pool: str) -> dict[str, Any] | 
     Returns
     -------
     dict or None
-        ``None`` without such a pool or a champion in it. ``column``, ``pool``, ``sets``, ``columns`` (their number),
-        ``rope``; ``metrics``, a list: ``name``, ``sets``, ``rank`` (average), ``first`` (no column has a better one),
-        ``any`` and ``single``, the comparisons with the best other column and with the best one that is no ensemble:
-        ``against``, ``rank``, ``behind`` (how much larger the champion's average rank is), ``better``, ``equal``,
-        ``worse`` (probabilities of the Bayesian signed-rank test) and ``decided`` (``better`` >= .95); ``first``,
-        ``decided`` and ``decided_single``, in how many metrics; ``elo`` (over all metrics, ``null`` without ratings):
-        ``own``, the rating with its interval, ``tuned``, a list of those of the tuned columns with ``above`` and
-        ``apart`` (the intervals do not overlap).
+        ``None`` without such a pool or a tested method in it. ``column``, ``pool``, ``sets``, ``columns`` (their
+        number), ``rope``; ``metrics``, a list: ``name``, ``sets``, ``rank`` (average), ``first`` (no column has a
+        better one), ``any`` and ``single``, the comparisons with the best other column and with the best one that is no
+        ensemble: ``against``, ``rank``, ``behind`` (how much larger the tested method's average rank is), ``better``,
+        ``equal``, ``worse`` (probabilities of the Bayesian signed-rank test) and ``decided`` (``better`` >= .95);
+        ``first``, ``decided`` and ``decided_single``, in how many metrics; ``elo`` (over all metrics, ``null`` without
+        ratings): ``own``, the rating with its interval, ``tuned``, a list of those of the tuned columns with ``above``
+        and ``apart`` (the intervals do not overlap).
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from multilab.arena import arena_leaderboard, champion_verdict, track_results
+    >>> from multilab.arena import arena_leaderboard, one_against_all_verdict, track_results
     >>> rows = [(f"set{i}", 0, m, "macro_f1", v) for i in range(9) for m, v in (("a", 0.8), ("b", 0.7), ("c", 0.6))]
     >>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
     >>> facts = [{"name": f"set{i}", "q": 6} for i in range(9)]
     >>> content = arena_leaderboard([track_results("default", scores)], facts, {}, [])
-    >>> verdict = champion_verdict(content, "default")
+    >>> verdict = one_against_all_verdict(content, "default")
     >>> verdict["column"], verdict["first"], verdict["decided"], verdict["metrics"][0]["any"]["against"]
     ('a', 1, 1, 'b')
     """
     entry = pool_of(content, pool)
-    if not entry or entry["champion"] is None:
+    if not entry or entry["tested"] is None:
         return None
-    column, columns = entry["champion"]["column"], entry["columns"]
+    column, columns = entry["tested"]["column"], entry["columns"]
     stacks = content["tracks"].get("ensembled", {}).get("columns", ())
     rivals = {"any": [c for c in columns if c != column], "single": [c for c in columns if c not in (*stacks, column)]}
     metrics = [
@@ -146,14 +146,14 @@ def champion_verdict(content: Mapping[str, Any], pool: str) -> dict[str, Any] | 
             "first": test["first"],
             **{kind: _against(entry, name, among) for kind, among in rivals.items()},
         }
-        for name, test in entry["champion"]["tests"].items()
+        for name, test in entry["tested"]["tests"].items()
     ]
     return {
         "column": column,
         "pool": pool,
         "sets": entry["sets"],
         "columns": len(columns),
-        "rope": entry["champion"]["rope"],
+        "rope": entry["tested"]["rope"],
         "metrics": metrics,
         "first": sum(each["first"] for each in metrics),
         "decided": sum(bool(each["any"] and each["any"]["decided"]) for each in metrics),
@@ -163,14 +163,14 @@ def champion_verdict(content: Mapping[str, Any], pool: str) -> dict[str, Any] | 
 
 
 def _against(pool: Mapping[str, Any], metric: str, among: Sequence[str]) -> dict[str, Any] | None:
-    """Return the comparison of the champion with the column of the smallest average rank among some."""
+    """Return the comparison of the tested method with the column of the smallest average rank among some."""
     if not among:
         return None
-    columns, ranks, test = pool["columns"], pool["boards"][metric]["rank"], pool["champion"]["tests"][metric]
+    columns, ranks, test = pool["columns"], pool["boards"][metric]["rank"], pool["tested"]["tests"][metric]
     best = min(among, key=lambda name: ranks[columns.index(name)])
     at = columns.index(best)
     probabilities = {name: test[name][at] for name in ("better", "equal", "worse")}
-    behind = ranks[columns.index(pool["champion"]["column"])] - ranks[at]
+    behind = ranks[columns.index(pool["tested"]["column"])] - ranks[at]
     decided = probabilities["better"] is not None and probabilities["better"] >= SURE
     return {"against": best, "rank": ranks[at], "behind": round(behind, 6), **probabilities, "decided": decided}
 
@@ -180,7 +180,7 @@ def _elo_against_tuned(content: Mapping[str, Any], pool: Mapping[str, Any]) -> d
     if "elo" not in board:
         return None
     rated = {name: elo_of(pool, "overall", name) | {"column": name} for name in columns}
-    own = rated[pool["champion"]["column"]]
+    own = rated[pool["tested"]["column"]]
     tuned = [rated[name] for name in content["tracks"].get("tuned", {}).get("columns", ()) if name in rated]
     low = own["elo_low"]
     apart = [low is not None and each["elo_high"] is not None and low > each["elo_high"] for each in tuned]
