@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from test_additions import run, study  # noqa: F401  (a fixture)
+from test_add_columns import run, study  # noqa: F401  (a fixture)
 
 from multilab.cli import main
 from multilab.core import report_dir
