@@ -184,6 +184,25 @@ def test_a_sweep_and_a_search_run_on_the_engine(engine, cluster, tmp_path, monke
     assert "2 trials (2 complete; 2 run now)" in capsys.readouterr().out
     assert main(["tune", *search, "tune.n_trials=3"]) == 0
     assert "3 trials (3 complete; 1 run now)" in capsys.readouterr().out, "the journal came back"
+    assert main(["tune", *search, "tune.n_trials=2", "engine=dask"]) == 0
+    assert "3 trials (3 complete; 0 run now)" in capsys.readouterr().out, "a shorter search takes no trials away"
+
+
+def test_a_killed_search_stops_no_other(engine, cluster, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    for name, path in (("ADDRESS", engine.address), *((name.upper(), path) for name, path in engine.tls.items())):
+        monkeypatch.setenv(f"MULTILAB_ENGINE_{name}", path)
+    file = cluster.folder / "conf" / "method" / "deadly_tuned.yaml"
+    file.write_text((file.parent / "deadly.yaml").read_text() + "search: {k: {type: int, low: 2, high: 5}}\n")
+    search = ["dataset=genes-toy", "method=deadly_tuned,mlknn", "seed=1", "publish=false"]
+    try:
+        assert main(["tune", "-m", *search, "tune.n_trials=1", "engine=dask"]) == 2
+    finally:
+        file.unlink()
+    printed = capsys.readouterr()
+    reason = "its process was killed (exit code -9) twice, perhaps out of memory"
+    assert f"1 of 2 jobs of the sweep failed: method=deadly_tuned: {reason}" in printed.err
+    assert "ML-kNN on genes-toy: best ranking_loss" in printed.out
 
 
 def test_an_analysis_runs_on_the_engine(engine, tmp_path):

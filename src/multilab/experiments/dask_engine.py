@@ -51,7 +51,8 @@ Show = Callable[[Iterable[Any], int], Iterable[Any]]
 _WINDOW = 500
 """Tasks that the scheduler knows at the same time; with them the cells that they read."""
 _TRIES = 2
-"""A cell whose process is killed is tried once more: its neighbours may have taken the memory."""
+"""A cell, or a search, whose process is killed is tried once more: its neighbours may have taken the memory."""
+_DIED = "too many workers died while they computed it"
 _VISIBLE = 90.0
 """Seconds after which a file on a shared disk must be visible; network disks keep their listings for up to a minute."""
 _START = 120.0
@@ -120,17 +121,28 @@ def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], eng
 
     An exception is yielded, not raised: the others go on.
     """
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.client import ClosedClientError
+
     with _connected(engine) as client:
         _send_data(client, engine, [words[0] for words in arguments])
-        futures = [_submitted(client, engine, _in_child, function, *words) for words in arguments]
+        futures = [_submitted(client, engine, _tried, function, *words) for words in arguments]
         try:
             for future in futures:
                 try:
                     yield future.result()
                 except MultilabError as error:
                     yield error
-                except Exception as error:
+                except ChildKilled as error:
+                    yield ExperimentError(str(error))
+                except KilledWorker:
+                    yield ExperimentError(_DIED)
+                except (OSError, CancelledError, ClosedClientError) as error:
                     raise _unreachable(engine, error) from error
+                except Exception as error:
+                    raise _of_worker(engine, error) from error
         finally:
             with contextlib.suppress(Exception):
                 client.cancel(futures, force=True)
@@ -446,7 +458,7 @@ class _Run:
 
         if not isinstance(error, KilledWorker):
             raise _of_worker(self._engine, error) from None
-        reason = "too many workers died while they computed it"
+        reason = _DIED
         found = re.search(r"[0-9a-f]{64}", str(error.task))
         if found and found[0] != item.key and found[0] in known:
             reason = f"{known[found[0]].label} failed: {reason}"
@@ -593,14 +605,10 @@ def compute(task: Task, *needs: Answer) -> Answer:
             _keep(need, store)
         if need.reason is not None and need.item.key in reads:
             return _failed(item, store, f"{need.item.label} failed: {need.reason}")
-    for attempt in range(_TRIES):
-        try:
-            reason = _in_child(_compute_here, item, task.key, str(store.root), task.limits, task.work)
-            break
-        except ChildKilled as killed:
-            _check_wanted()
-            if attempt + 1 == _TRIES:
-                return _failed(item, store, f"{killed} twice, perhaps out of memory")
+    try:
+        reason = _tried(_compute_here, item, task.key, str(store.root), task.limits, task.work)
+    except ChildKilled as killed:
+        return _failed(item, store, str(killed))
     if reason is None:
         return _answer(item, store, task.store, None)
     return Answer(item, reason=reason, record=store.failure(item.key))
@@ -617,6 +625,17 @@ def _keep(need: Answer, store: Store) -> None:
         store.put(need.item.key, unpack_cell(need.item.key, need.content))
     elif need.record:
         store.write_failure(need.item.key, need.record)
+
+
+def _tried(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a child, and once more in another one if the child is killed."""
+    for left in reversed(range(_TRIES)):
+        try:
+            return _in_child(function, *arguments)
+        except ChildKilled as killed:
+            _check_wanted()
+            if not left:
+                raise ChildKilled(f"{killed} twice, perhaps out of memory") from None
 
 
 def _in_child(function: Callable[..., Any], *arguments: Any) -> Any:

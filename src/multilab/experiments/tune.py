@@ -14,7 +14,7 @@ from typing import Any
 
 import optuna
 
-from multilab.core import json_digest, read_json, write_atomically
+from multilab.core import json_digest, read_json
 from multilab.core.shell import short_path
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cells import Cell, split_refs
@@ -30,7 +30,7 @@ from multilab.experiments.search import default_trial, search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
 from multilab.experiments.train import leave_note, near_bounds, track
-from multilab.experiments.trials import load_search, safe_url
+from multilab.experiments.trials import finished_trials, load_search, open_journal, safe_url
 from multilab.metrics import METRICS
 
 
@@ -143,8 +143,8 @@ def _run(cfg: Any, engine: Engine) -> Search:
     return found
 
 
-_ahead: dict[str, Any] = {}
-"""Results of searches that ran on an engine before their jobs, by the name of the search: trials, or an error."""
+_ahead: dict[tuple[str, Tuning], Any] = {}
+"""Results of searches that ran on an engine before their jobs, by name and plan: trials, or an error."""
 
 
 def _search_ahead(overrides: Sequence[str]) -> None:
@@ -155,9 +155,9 @@ def _search_ahead(overrides: Sequence[str]) -> None:
     ):
         planned.setdefault(engine, []).append(work)
     for engine, searches in planned.items():
-        names = [search_name(cell, plan) for cell, plan in searches]
+        keys = [(search_name(cell, plan), plan) for cell, plan in searches]
         bar = ProgressBar(f"{len(searches)} searches")
-        _ahead.update(zip(names, bar(_search_on(engine, searches), len(searches)), strict=True))
+        _ahead.update(zip(keys, bar(_search_on(engine, searches), len(searches)), strict=True))
 
 
 def _search_on(engine: Engine, searches: Sequence[tuple[Cell, Tuning]]) -> Iterator[Any]:
@@ -167,20 +167,24 @@ def _search_on(engine: Engine, searches: Sequence[tuple[Cell, Tuning]]) -> Itera
     store = Store()
     names = [search_name(cell, plan) for cell, plan in searches]
     journals = [store.journal(name) for name in names]
-    if all(name in _ahead for name in names):
-        yield from (_ahead[name] for name in names)
+    known = [(name, plan) for name, (_, plan) in zip(names, searches, strict=True)]
+    if all(key in _ahead for key in known):
+        yield from (_ahead[key] for key in known)
         return
     sent = [
         (cell, cell.key, plan, name, journal.read_bytes() if journal.is_file() else b"")
         for (cell, plan), name, journal in zip(searches, names, journals, strict=True)
     ]
-    for journal, answer in zip(journals, dask_engine.call(dask_engine.search_here, sent, engine), strict=True):
+    answers = dask_engine.call(dask_engine.search_here, sent, engine)
+    for name, journal, answer in zip(names, journals, answers, strict=True):
         if isinstance(answer, Exception):
             yield answer
             continue
         trials, content = answer
         if content:
-            write_atomically(journal, content)
+            with open_journal(journal) as own:
+                own.path.write_bytes(content)
+                own.finish(name, len(finished_trials(own.path, name)))  # unless a longer search is there
         yield trials
 
 
