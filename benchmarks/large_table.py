@@ -31,7 +31,7 @@ METHODS = (
     "elm:n_hidden=100",
     "mlnb_bayes:components=null:generations=0",
     "mlkelm_nystroem:n_components=200:gamma=median",
-)
+)  # with the extra arena and MULTILAB_TRUSTED_TYPES=xgboost.core.Booster,xgboost.sklearn.XGBClassifier also xgboost
 
 
 def write_table(folder: Path, rows: int, columns: int, labels: int) -> None:
