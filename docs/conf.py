@@ -75,6 +75,7 @@ html_logo = "_static/logo.svg"
 html_favicon = "favicon.ico"
 html_extra_path = ["favicon.ico"]  # at the root too: browsers ask for it there on pages that name none, the reports
 html_css_files = ["multilab.css"]
+html_search_scorer = str(HERE / "_extensions" / "search_order.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -35,7 +35,7 @@ def link_reports(app: Any, name: str, source: list[str]) -> None:
 
 
 def copy_reports(app: Any, error: Exception | None) -> None:
-    """Copy the committed reports, and the files they link to, under the same paths as in the repository."""
+    """Copy the committed reports, and the files they link to, under their paths; pages get a link to the first page."""
     waiting = [] if error else sorted((ROOT / "reports").glob("**/index.html"))
     copied = set()
     while waiting:
@@ -47,6 +47,10 @@ def copy_reports(app: Any, error: Exception | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
         if path.suffix == ".html":
+            up = "../" * (len(path.relative_to(ROOT).parts) - 1)
+            way_back = f'<p class="eyebrow"><a href="{up}index.html">Documentation</a> · '
+            text = target.read_text(encoding="utf-8").replace('<p class="eyebrow">', way_back, 1)
+            target.write_text(text, encoding="utf-8")
             targets = (target_of(path, link, ROOT) for link in read_page(path).links)
             waiting += [file for file, _ in filter(None, targets)]
 

@@ -779,7 +779,7 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     assert "315 have no excuse yet" in output
     assert "could be compared" not in output  # no cell of the two methods has data
     line = next(line for line in output.splitlines() if line.lstrip().startswith("C4.1 "))
-    assert line.split(maxsplit=3) == ["C4.1", "open", "holds", line[(sentence := line.index("iMLDF")) :]]
+    assert line.split(maxsplit=3) == ["C4.1", "holds", "open", line[(sentence := line.index("iMLDF")) :]]
     assert " " * sentence + "not run, or not measured by hamming_loss: rf_pct" in output
     assert "because (unknown): Not known. " in output
     assert "{{" not in output
@@ -802,7 +802,7 @@ def test_the_ledger_fills_in_the_numbers_of_its_texts(capsys):
 
     assert main(["study", "claims"]) == 0
     output = capsys.readouterr().out
-    assert output.count("claims, of the paper") == len(FIVE)
+    assert output.count("claims of the paper") == len(FIVE)
     assert "because (" in output
     assert "{{" not in output
     assert "(?)" not in output

@@ -195,6 +195,8 @@ def test_reports_are_part_of_the_site_with_all_they_link_to(tmp_path: Path, monk
     site.mkdir()
     copy_reports(SimpleNamespace(outdir=site), None)
     shutil.copy(DOCS / "favicon.ico", site)
+    (site / "index.html").touch()  # the first page, to which the head of each report leads
+    assert '<a href="../../../index.html">' in (site / "reports/arena/sets/emotions.html").read_text()
     assert (site / "reports/arena/sets/emotions.html").is_file()
     assert (site / "reports/fake/scores.csv.gz").is_file()
     assert dead_links(site) == []

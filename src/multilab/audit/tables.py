@@ -353,7 +353,7 @@ def _wide(path: Path, header: list[str], rows: _Rows, metric: str, table: str, d
         parts = [part for part in ([row[0].strip() for _, row in rows], columns) if any(map(quantity_of, part))]
         unknown = min(([one for one in part if not quantity_of(one)] for part in parts), key=len, default=[])
         raise AuditError(
-            f"{path}: which metric? Add `--metric NAME` for a table of datasets and methods"
+            f"{path}: missing metric. Add `--metric NAME` for a table of datasets and methods"
             + (f". If it is one of metrics and methods: unknown {', '.join(map(repr, unknown))}" if unknown else "")
             + f". The long form has the columns {', '.join(_NEEDED)}"
         )

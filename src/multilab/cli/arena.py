@@ -49,7 +49,7 @@ def rank(top: int | None, output: str | None, **options: str | None) -> None:
 
     Without --metric, --sets and --pool, the command writes the file of all leaderboards from the tables of the studies
     that have results. The pools are default, tuned, ensembled and all; -unseen excludes sets that decided the
-    tested's rules.
+    tested stack's rules.
     """
     from multilab.reports.arena.rank import rank as rank_methods
 

@@ -413,7 +413,7 @@ def _verdict_lines(study: Study) -> list[str]:
 
 
 def _claim_lines(study: Study) -> list[str]:
-    """Return each claim with its outcome on our results and on the published cells."""
+    """Return each claim with its outcome on the printed cells and on our results."""
     from multilab.claims.paper import find
     from multilab.claims.results import Results
 
@@ -422,10 +422,12 @@ def _claim_lines(study: Study) -> list[str]:
     claims = find(str(study.paper)).claims
     theirs = [claim.id for claim in claims if claim.origin == "paper" and claim.id in entries]
     counts = Counter(entries[name]["outcome"] for name in theirs)
-    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    lines = [f"{len(claims)} claims" + (f", of the paper: {outcomes}" if outcomes else "")] if claims else []
+    outcomes = ", ".join(f"{outcome} {count}" for outcome, count in sorted(counts.items()))
+    own = sum(claim.origin != "paper" for claim in claims)
+    lines = [f"{len(claims) - own} claims of the paper" + (f": {outcomes}" if outcomes else "")] if claims else []
+    lines += [f"{own} questions of our own"] if own else []
     width = max((len(claim.id) + 2 for claim in claims), default=0)
-    lines += [f"  {'':<{width}}{'our results':<24}published cells"] if entries else []
+    lines += [f"  {'':<{width}}{'printed cells':<24}our results"] if entries else []
     printed = [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}), width)]
     results = Results(path.parent)
     return lines + [results.fill(line, study.name, strict=False) for line in printed]
@@ -433,7 +435,7 @@ def _claim_lines(study: Study) -> list[str]:
 
 def _lines_of(claim: Claim, entry: dict[str, Any], width: int) -> list[str]:
     in_paper = (entry.get("in_paper") or {}).get("outcome", "–")
-    outcomes = f"{entry.get('outcome', 'not checked yet'):<24}" + (f"{in_paper:<24}" if entry else "")
+    outcomes = (f"{in_paper:<24}" if entry else "") + f"{entry.get('outcome', 'not checked yet'):<24}"
     lines = [f"  {claim.id:<{width}}{outcomes}{claim.sentence}"]
     needs = entry.get("needs")
     hours = "unknown" if not needs or needs["core_hours"] is None else f"{needs['core_hours']:g}"
