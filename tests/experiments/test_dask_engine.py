@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import lzma
+import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from dataclasses import replace
@@ -30,7 +32,7 @@ from helpers.dask_cluster import (
     write_study,
 )
 from multilab.cli import main
-from multilab.experiments import dask_data, execute
+from multilab.experiments import dask_data, dask_engine, execute
 from multilab.experiments.analyses import Unit, run_units
 from multilab.experiments.engines import Engine, using
 from multilab.experiments.errors import ExperimentError
@@ -293,6 +295,27 @@ def test_a_client_that_cannot_connect_again_is_replaced(engine, cluster, tmp_pat
     finally:
         proxy.close()
     assert all(store.has(cell.key) for cell in cells)
+
+
+@pytest.mark.parametrize("what", ["cells", "search"])
+def test_a_connected_scheduler_that_does_not_answer_ends_the_command(what, engine, cluster, tmp_path, monkeypatch):
+    show = dask_engine._Notice.show
+    with Cluster(cluster.folder, cluster.tls) as silent:  # it has no worker
+        silent.start_scheduler()
+
+        def stop_and_show(notice, client):
+            os.kill(silent.scheduler.pid, signal.SIGSTOP)
+            show(notice, client)
+
+        monkeypatch.setattr(dask_engine._Notice, "show", stop_and_show)
+        cells, own = cells_of("near_0"), Engine("dask", silent.address, tls=engine.tls, patience=2)
+        work = {
+            "cells": lambda: run_cells(cells, Store(tmp_path)),
+            "search": lambda: list(dask_engine.call(dask_engine.search_here, [(cells[0], cells[0].key)], own)),
+        }
+        with using(own), pytest.raises(ExperimentError, match="no answer of a scheduler") as raised:
+            work[what]()
+    assert "\n" not in str(raised.value)
 
 
 class Listener:

@@ -129,8 +129,12 @@ def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], eng
     with _connected(engine) as client:
         _send_data(client, engine, [words[0] for words in arguments])
         futures = [_submitted(client, engine, _tried, function, *words) for words in arguments]
+        notice = _Notice(engine)
         try:
             for future in futures:
+                while not future.done():
+                    notice.show(client)
+                    time.sleep(0.1)
                 try:
                     yield future.result()
                 except MultilabError as error:
@@ -144,8 +148,9 @@ def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], eng
                 except Exception as error:
                     raise _of_worker(engine, error) from error
         finally:
-            with contextlib.suppress(Exception):
-                client.cancel(futures, force=True)
+            if notice.answers:
+                with contextlib.suppress(Exception):
+                    client.cancel(futures, force=True)
 
 
 def slots(engine: Engine) -> int:
@@ -324,6 +329,7 @@ class _Run:
         self._shared = engine.store if engine.store and store.root == Store().root else None
         self._token = os.urandom(4).hex()
         self._round = 0
+        self._notice = _Notice(engine)
         self._futures: dict[str, tuple[Future, list[Future]]] = {}
         self._done: queue.SimpleQueue[tuple[str, Future]] = queue.SimpleQueue()
         self.stopped = False
@@ -333,9 +339,10 @@ class _Run:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(Exception):
-            self._client.cancel([future for future, _ in self._futures.values()], force=True)
-            self._client.run(_forget, self._token, on_error="ignore")
+        if self._notice.answers:
+            with contextlib.suppress(Exception):
+                self._client.cancel([future for future, _ in self._futures.values()], force=True)
+                self._client.run(_forget, self._token, on_error="ignore")
         _close(self._client)
 
     def settled(self, items: Sequence[Item], deadline: float | None = None) -> Iterator[tuple[Item, str | None]]:
@@ -343,7 +350,7 @@ class _Run:
         waiting = {item.key: item for item in items}
         known: dict[str, Item] = dict(waiting)
         running: dict[str, Item] = {}
-        lost, notice = 0, _Notice(self._engine)
+        lost = 0
         while waiting or running:
             while waiting and len(running) < _WINDOW:
                 key, item = next(iter(waiting.items()))
@@ -359,7 +366,7 @@ class _Run:
                 return
             finished = self._wait(0.5 if deadline is None else min(0.5, deadline - time.monotonic()))
             self.tick()
-            notice.show(self._client)
+            self._notice.show(self._client)
             for key, answer in finished:
                 if key not in running:
                     continue
@@ -487,23 +494,38 @@ class _Run:
 
 
 class _Notice:
-    """Says once that there is no worker."""
+    """Asks the scheduler every five seconds for its workers, and says once that there is none.
+
+    Attributes
+    ----------
+    answers : bool
+        False if a connected scheduler did not answer, as one that is stopped does not.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._next, self._since, self._said = 0.0, time.monotonic(), False
+        self.answers = True
 
     def show(self, client: Client) -> None:
         now = time.monotonic()
-        if now < self._next:
+        if now < self._next or client.scheduler is None:
             return
         self._next = now + 5
-        with contextlib.suppress(Exception):
-            if client.nthreads():
-                self._since, self._said = now, False
-            elif not self._said and now - self._since >= min(5.0, self._engine.patience):
-                self._said = True
-                print(f"{self._engine.where} has no worker; waiting for one", file=sys.stderr, flush=True)
+        try:
+            workers = client.sync(client.scheduler.ncores, callback_timeout=self._engine.patience)
+        except TimeoutError as error:
+            if client.status != "running":  # it connects again, or ends in a line of its own
+                return
+            self.answers = False
+            raise _unreachable(self._engine, error) from None
+        except Exception:  # the connection was lost in between
+            return
+        if workers:
+            self._since, self._said = now, False
+        elif not self._said and now - self._since >= min(5.0, self._engine.patience):
+            self._said = True
+            print(f"{self._engine.where} has no worker; waiting for one", file=sys.stderr, flush=True)
 
 
 def _reads(item: Item) -> tuple[Cell, ...]:
