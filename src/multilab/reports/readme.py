@@ -68,8 +68,8 @@ def arena_markdown(summary: Path) -> str:
     }
     overall = content["winners"][0]["groups"]["overall"]
     lines = [
-        f"{len(content['columns'])} methods ran on {len(content['sets'])} data sets with the same folds and limits, "
-        f"stacks of them on {content['costs']['sets']}.",
+        f"{len(content['columns'])} methods ran on {len(content['sets'])} data sets with the same folds and limits. "
+        f"Stacks of them ran on {content['costs']['sets']}.",
         f"**No single method wins: {1 + len(overall['not_separated'])} are statistically tied for first.**",
         "",
     ]
