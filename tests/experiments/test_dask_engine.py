@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import replace
 from itertools import compress
@@ -253,6 +254,14 @@ def test_a_wrong_or_missing_certificate_is_refused(which, engine, tmp_path):
     with using(wrong), pytest.raises(ExperimentError, match=message) as raised:
         run_cells(cells_of("near_0"), Store(tmp_path / "cells"))
     assert "\n" not in str(raised.value)
+
+
+def test_a_command_without_certificates_prints_one_line(engine):
+    command = "from multilab.experiments.engines import Engine; from multilab.experiments.dask_engine import _client; "
+    command += f"_client(Engine('dask', {engine.address!r}, patience=2))"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, timeout=60)
+    assert "no answer of a scheduler" in done.stderr.splitlines()[-1]
+    assert "Exception ignored" not in done.stderr
 
 
 def test_a_client_that_closes_while_cells_are_sent_is_one_line(engine, tmp_path, monkeypatch):

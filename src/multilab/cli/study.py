@@ -377,7 +377,7 @@ def _write_report(study: Study) -> Path:
 
 
 def _show(markdown: str) -> None:
-    """Print a Markdown table for a terminal, ranks in brackets."""
+    """Print a Markdown table for a terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
 

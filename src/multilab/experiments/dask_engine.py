@@ -216,9 +216,11 @@ def _client(engine: Engine) -> Client:
 
     files = {_TLS[name]: path for name, path in engine.tls.items()}
     address = {"address": engine.address} if engine.address else {"scheduler_file": engine.scheduler_file}
+    # a client that failed, or is closed, would close again when it is deleted, and print a traceback after our line
+    quiet = type("Client", (Client,), {"__del__": lambda self: None})
     try:
         security = Security(**files)
-        return Client(**address, security=security, timeout=engine.patience, set_as_default=False, name="multilab")
+        return quiet(**address, security=security, timeout=engine.patience, set_as_default=False, name="multilab")
     except Exception as error:  # of sockets, of certificates, of versions that do not know each other
         raise _unreachable(engine, error) from None
 
@@ -226,7 +228,6 @@ def _client(engine: Engine) -> Client:
 def _close(client: Client) -> None:
     with contextlib.suppress(Exception):
         client.close(timeout=5)
-    client.status = "closed"  # or it closes again when it is deleted, and prints a traceback after our line
 
 
 _TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}

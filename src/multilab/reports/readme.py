@@ -87,7 +87,7 @@ def _filled(match: re.Match[str], reports: Path) -> str:
 
 
 def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
-    """Return one metric of a study as a Markdown table: best bold, ranks in brackets.
+    """Return one metric of a study as a Markdown table: best bold, with the average ranks.
 
     More than eight methods are the rows, the best average rank first; fewer are the columns.
 
@@ -174,4 +174,4 @@ def _metric(report: ReportData, metric: str | None) -> str:
 
 def _markdown(entry: Entry) -> str:
     mean = f"**{entry.text}**" if entry.best else entry.text
-    return mean + (f" ± {entry.std}" if entry.std else "") + (f" ({entry.rank})" if entry.rank else "")
+    return mean + (f" ± {entry.std}" if entry.std else "")

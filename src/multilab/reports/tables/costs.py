@@ -1,7 +1,6 @@
 """Tables of time, memory and model size."""
 
 import math
-from dataclasses import replace
 
 import pandas as pd
 
@@ -74,10 +73,7 @@ def _table(
     long = report.measured.assign(metric=column, value=values)
     summary = summarise(long, column, report.datasets, methods)
     ranks = rank_rows(summary.mean, "max" if arrow else "min")
-    rows = tuple(
-        (dataset, tuple(replace(entry, rank="") for entry in entries))
-        for dataset, entries in table_rows(summary, ranks.to_dict("index"), number)
-    )
+    rows = table_rows(summary, ranks.to_dict("index"), number)
     order = best_first(ranks[list(methods)].mean().fillna(math.inf))
     titles = tuple(report.method_title(method) for method in methods)
     return ScoreTable(title, titles, rows, order, unit=unit, arrow=arrow)

@@ -17,8 +17,6 @@ class Entry:
         The value.
     std : str
         Standard deviation, empty where there is none.
-    rank : str
-        Rank within the dataset.
     best : bool
         Whether no other value of its row or column is better.
     delta : str
@@ -29,7 +27,6 @@ class Entry:
 
     text: str
     std: str = ""
-    rank: str = ""
     best: bool = False
     delta: str = ""
     gain: int = 0

@@ -48,8 +48,8 @@ def result_table(rows: Sequence[ResultRow], metrics: Sequence[str], spread: bool
     """Return the table of some results: one line per method and settings, sorted by the first metric.
 
     On one dataset an entry is the mean over the splits, with the standard deviation if ``spread``. Over several it is
-    the mean over the datasets and, in parentheses, the average rank; a method without a result on one of them has no
-    entry.
+    the mean over the datasets, and the average rank by the first metric has a column of its own; a method without a
+    result on one of them has no entry. The best entry of a metric is that of the best average rank.
     """
     lines: dict[str, dict[str, ResultRow]] = {}
     several_protocols = len({row.protocol for row in rows}) > 1
@@ -70,14 +70,21 @@ def result_table(rows: Sequence[ResultRow], metrics: Sequence[str], spread: bool
             notes.append(f"{metric} is not defined on {', '.join(left_out)}")
     notes += _incomplete(lines, datasets)
     ordered = sorted(lines, key=lambda label: orders[0][label]) if orders else list(lines)
+    heads = list(metrics)
+    directions: list[str] = [METRICS[metric].direction for metric in metrics]
+    if len(datasets) > 1 and orders:
+        ranks = orders[0].items()
+        columns.insert(1, {label: Entry("-" if math.isinf(rank) else f"{rank:.2f}") for label, rank in ranks})
+        heads.insert(1, "rank")
+        directions.insert(1, "")
     body = []
     for label in ordered:
         group = lines[label].values()
         costs = (Entry(f"{sum(r.seconds for r in group):.1f}"), Entry(str(sum(r.warnings for r in group))))
         body.append((Entry(label), *(column[label] for column in columns), *costs))
-    directions = ("", *(METRICS[metric].direction for metric in metrics), "", "")
     title = _title(rows, datasets, sorted(shared), spread)
-    return ResultTable(title, ("method", *metrics, "seconds", "warnings"), directions, tuple(body), tuple(notes))
+    names = ("method", *heads, "seconds", "warnings")
+    return ResultTable(title, names, ("", *directions, "", ""), tuple(body), tuple(notes))
 
 
 def _title(rows: Sequence[ResultRow], datasets: list[str], shared: list[str], spread: bool) -> str:
@@ -85,7 +92,8 @@ def _title(rows: Sequence[ResultRow], datasets: list[str], shared: list[str], sp
     with_settings = f"; {' '.join(shared)}" if shared else ""
     if len(datasets) > 1:
         named = f" ({', '.join(datasets)})" if len(datasets) <= 5 else ""
-        return f"{len(datasets)} datasets{named}, {protocols}{with_settings}: mean over the datasets (average rank)"
+        shown = "mean over the datasets; average rank by the first metric"
+        return f"{len(datasets)} datasets{named}, {protocols}{with_settings}: {shown}"
     return f"{datasets[0]}, {protocols}{with_settings}: mean{' ± standard deviation' if spread else ''} over the splits"
 
 
@@ -126,7 +134,7 @@ def _over(lines: dict[str, dict[str, ResultRow]], datasets: list[str], metric: s
     full = table.loc[:, [label for label in everywhere if len(table) and table[label].notna().all()]]
     ranks = rank_rows(full, METRICS[metric].direction).mean() if full.shape[1] else pd.Series(dtype=float)
     entries = {
-        label: Entry(f"{full[label].mean():.4f} ({ranks[label]:.2f})", best=_is_best(ranks[label], list(ranks)))
+        label: Entry(f"{full[label].mean():.4f}", best=_is_best(ranks[label], list(ranks)))
         if label in full
         else Entry("-")
         for label in lines

@@ -1,4 +1,4 @@
-"""Tables of scores: mean and spread, best in bold, ranks in brackets."""
+"""Tables of scores: mean and spread, best in bold, the average rank apart."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -119,10 +119,9 @@ def table_rows(
 
 
 def _entry(mean: float, std: float, rank: float | None, best: float | None, text: Callable[[float], str]) -> Entry:
-    rank_text = "" if rank is None else f"{rank:g}"
     if math.isnan(mean):
-        return Entry("–", rank=rank_text)
-    return Entry(text(mean), "" if math.isnan(std) else text(std), rank_text, rank is not None and rank == best)
+        return Entry("–")
+    return Entry(text(mean), "" if math.isnan(std) else text(std), rank is not None and rank == best)
 
 
 def best_first(ranks: Iterable[float] | pd.Series) -> tuple[int, ...]:
