@@ -216,7 +216,7 @@ class Variant:
     The study's settings of a method hold in a variant too; those of the variant are applied after them. Columns with
     ``show_with_main`` are also in the tables of the study's own methods, without a rank. ``kind`` is one of
     :data:`KINDS`. With ``splits`` only the first splits of each dataset are run. With ``observed`` a
-    share of the training labels is hidden.
+    share of the training labels is hidden. Pages show the ``title``, else the name.
     """
 
     name: Annotated[str, Meta(pattern="^[a-z0-9_]+$", description="lower-case letters, digits and _")] = field(
@@ -232,6 +232,7 @@ class Variant:
     kind: Kind = "ablation"
     splits: AtLeastOne | None = None
     observed: ObservedShare | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    title: str = field(default="", metadata=OMITTED_AT_DEFAULT)
 
     @property
     def columns(self) -> dict[str, str]:

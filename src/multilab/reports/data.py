@@ -57,6 +57,8 @@ class VariantData:
     observed : dict
         Observed share of the training labels (``share``) and what methods see of the others (``hidden``); empty if
         all are observed.
+    given_title : str
+        Title of the study's file, empty if it has none.
     """
 
     name: str
@@ -67,11 +69,12 @@ class VariantData:
     show_with_main: bool
     kind: str = ""
     observed: dict[str, Any] = field(default_factory=dict)
+    given_title: str = ""
 
     @property
     def title(self) -> str:
-        """The name as a reader would write it: ``as printed``."""
-        return self.name.replace("_", " ")
+        """The title, else the name as a reader would write it: ``as printed``."""
+        return self.given_title or self.name.replace("_", " ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +198,7 @@ class ReportData:
             show_with_main=bool(block.get("show_with_main")),
             kind=str(block.get("kind") or ""),
             observed=block.get("observed") or {},
+            given_title=str(block.get("title") or ""),
         )
 
     @property
