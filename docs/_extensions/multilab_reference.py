@@ -11,6 +11,7 @@ import csv
 import inspect
 import json
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -243,7 +244,8 @@ def methods() -> str:
         parts += [
             heading(FAMILIES.get(family, family.capitalize()), "-"),
             listing(map(public_name, classes)),
-            table(header, [capabilities(c, files) for c in classes]),
+            ".. container:: ledger\n",
+            textwrap.indent(table(header, [capabilities(c, files) for c in classes]), "   "),
         ]
     return "\n".join([*parts, heading("All of them", "-"), listing(exported("methods"))])
 
