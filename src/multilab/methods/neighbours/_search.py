@@ -121,12 +121,12 @@ def _squared_distances(X_train: Any, X: Any, grid: float = 0.0) -> Iterator[tupl
     norms, query_norms = squared_norms(X_train), squared_norms(X)
     transposed = X_train.T.tocsr() if sp.issparse(X_train) else X_train.T  # converted once, not in each product
     step = max(1, _BLOCK_ENTRIES // X_train.shape[0])
-    room = None if sp.issparse(X) else np.empty((min(step, X.shape[0]), X_train.shape[0]))
+    dense = not (sp.issparse(X) or sp.issparse(X_train))
+    room = np.empty((min(step, X.shape[0]), X_train.shape[0]) if dense else 0)
     for start in range(0, X.shape[0], step):
         block = -2.0 * X[start : start + step]
-        squared = (
-            (block @ transposed).toarray() if room is None else np.matmul(block, transposed, out=room[: len(block)])
-        )
+        product = np.matmul(block, transposed, out=room[: len(block)]) if dense else block @ transposed
+        squared = product.toarray() if sp.issparse(product) else product  # type: ignore[union-attr]
         squared += norms
         reach = norms.max() + query_norms[start : start + step]
         # rounding moves a distance by up to grid / 2 and a squared one by grid times the distance
