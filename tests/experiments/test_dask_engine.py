@@ -145,7 +145,10 @@ def test_limits_hold_for_each_cell(engine, tmp_path):
     with using(engine):
         failed = run_cells(cells, Store(tmp_path), limits=CellLimits(60, 0.5))
     limit = "more than 0.5 GiB of memory"
-    assert sorted(failed.values()) == [limit, f"not run: on split 0 {limit}", f"not run: on split 0 {limit}"]
+    # a split that a worker has before the failure of the first one is known runs, and fails by itself
+    assert sorted(failed.values())[0] == limit
+    assert {*failed.values()} <= {limit, f"not run: on split 0 {limit}"}
+    assert len(failed) == 3
     engine.failed.clear()
     with using(engine):
         assert run_cells(cells, Store(tmp_path), limits=CellLimits(60, 0.5)) == failed, "not tried again"
