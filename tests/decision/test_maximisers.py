@@ -19,7 +19,7 @@ from multilab.decision import (
     macro_f1_thresholds,
     micro_f1_thresholds,
 )
-from multilab.decision.thresholds import LOWEST, OBJECTIVES, label_ranks
+from multilab.decision.thresholds import LOWEST, OBJECTIVES, descending, label_ranks
 from multilab.methods.base import MethodError
 
 exact = settings(max_examples=25, deadline=None, derandomize=True)
@@ -170,3 +170,14 @@ def test_an_uninformative_score_of_a_rare_label_assigns_every_row_for_f1_and_non
 def test_mistakes_are_refused(call, message):
     with pytest.raises(MethodError, match=message):
         call()
+
+
+@exact
+@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0])))
+def test_the_order_is_that_of_a_stable_sort(scores):
+    np.testing.assert_array_equal(descending(scores), np.argsort(-scores, kind="stable"))
+
+
+def test_scores_that_are_one_number_as_float32_are_ordered():
+    scores = 1 + np.random.default_rng(0).permutation(2000) * 2.0**-52
+    np.testing.assert_array_equal(descending(scores), np.argsort(-scores))

@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import unknown_name
+from multilab.core.parallel import workers
 from multilab.datasets.embeddings import embedded_frame
 from multilab.datasets.errors import DatasetWarning
 from multilab.methods.base import MultiLabelClassifier
@@ -389,14 +390,12 @@ class _Search:
     """The fits of one call: plan, run, stack, choose."""
 
     def __init__(self, model: AutoMultiLabel, rows: TrainingSet, began: float) -> None:
-        from joblib import effective_n_jobs
-
         from multilab.comparison.portfolio import load_portfolio
 
         self.model, self.rows = model, rows
         self.limit = math.inf if model.time_limit is None else float(model.time_limit)
         self.began, self.deadline = began, began + self.limit
-        self.n_jobs = effective_n_jobs(model.n_jobs)
+        self.n_jobs = workers(model.n_jobs)
         self.portfolio = load_portfolio()
         self.judged: dict[str, Judged] = {}
 

@@ -10,7 +10,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing
 
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import printable
+from multilab.core.parallel import parallel
 from multilab.core.tables import refuse_tags
 from multilab.decision import TunedThresholdClassifier
 from multilab.metrics import OverAssigned, over_assigned, per_label
@@ -112,7 +113,7 @@ def compare(
     splitter = folds(cv, random_state=0) if isinstance(cv, int) else check_cv(cv)
     splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, Y, groups)]
     jobs = [(name, number) for name in named for number in range(len(splits))]
-    results = Parallel(n_jobs=n_jobs)(
+    results = parallel(n_jobs)(
         delayed(_run)(named[name], X, Y, *splits[number], names, chosen) for name, number in _announced(jobs, progress)
     )
     rows: list[tuple[object, ...]] = []

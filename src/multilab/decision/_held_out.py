@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -13,6 +13,7 @@ from sklearn.utils import Bunch, _safe_indexing, check_random_state, get_tags, i
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
+from multilab.core.parallel import parallel
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.labels import binary_classes, check_labels, label_names
 from multilab.methods.out_of_fold import fold_seed, quiet_column_fit, score_matrix
@@ -139,7 +140,7 @@ class HeldOutClassifier(MultiLabelClassifier):
 
     def _out_of_fold(self, base: Any, X: Any, Y: np.ndarray, params: dict[str, Any], seed: int | None) -> np.ndarray:
         assert self.folds_ is not None
-        parts = Parallel(n_jobs=self.n_jobs)(
+        parts = parallel(self.n_jobs)(
             delayed(_score_fold)(base, X, Y, params, fold, fold_seed(seed, number))
             for number, fold in enumerate(self.folds_)
         )

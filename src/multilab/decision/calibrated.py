@@ -35,7 +35,7 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
         method: CalibrationMethod = "sigmoid",
         *,
         cv: Any = 5,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

@@ -20,8 +20,6 @@ LOWEST = float(np.finfo(np.float64).min)
 SAME_SCORE = 2.0**-30  # of the largest magnitude: the tolerance of merge_ties
 
 OBJECTIVES = ("macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy")
-_COUNTS = ("micro_f1", "hamming_loss", "subset_accuracy")
-"""Objectives of one threshold that add up whole numbers where each row counts 1."""
 
 
 def macro_f1_thresholds(Y: Any, scores: Any, sample_weight: Any = None) -> np.ndarray:
@@ -162,17 +160,16 @@ class LabelCurves:
     @classmethod
     def of(cls, Y: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> "LabelCurves":
         """Return the curves of checked labels, scores and weights."""
-        by_label = np.ascontiguousarray(scores.T)  # each label's scores side by side in memory
-        counts = whole_numbers(Y, weights)
-        order = descending(by_label, counts)
-        ordered = np.take_along_axis(by_label, order, axis=1).T
-        hits = np.take_along_axis(np.ascontiguousarray(Y.T), order, axis=1)
-        if counts:
-            predicted = np.broadcast_to(np.arange(len(Y) + 1.0)[:, None], (len(Y) + 1, Y.shape[1]))
-        else:
+        by_label, labels = np.ascontiguousarray(scores.T), np.ascontiguousarray(Y.T)  # side by side in memory
+        ordered = np.empty_like(by_label)
+        hits, predicted = np.zeros((2, len(labels), len(Y) + 1))
+        for label, of_label in enumerate(by_label):
+            order = descending(of_label)
             rows = weights[order]
-            hits, predicted = hits * rows, _from_zero(rows)
-        return cls(ordered, _from_zero(hits), predicted, weights @ Y, allowed_cuts(ordered))
+            ordered[label] = of_label[order]
+            np.cumsum(labels[label][order] * rows, out=hits[label, 1:])
+            np.cumsum(rows, out=predicted[label, 1:])
+        return cls(ordered.T, hits.T, predicted.T, weights @ Y, allowed_cuts(ordered.T))
 
     def thresholds(self, cuts: np.ndarray) -> np.ndarray:
         """Return the threshold of the cut of each label."""
@@ -276,42 +273,38 @@ def best_nested(Y: np.ndarray, priority: np.ndarray, weights: np.ndarray, object
     """Return the best threshold of a priority: the decisions of two thresholds are nested, one cell apart at least."""
     if objective not in OBJECTIVES:
         raise MethodError(f"objective={objective!r}: give {', '.join(map(repr, OBJECTIVES))}")
-    order = descending(priority.ravel(), objective in _COUNTS and whole_numbers(Y, weights))
+    order = descending(priority.ravel())
     ordered = priority.ravel()[order][:, None]
-    steps = _gains(Y, order, weights, objective)
+    cell_weights = weights[order // Y.shape[1]]
+    steps = _gains(Y, order, weights, cell_weights, objective)
     values = np.concatenate([[0.0], np.cumsum(steps)])  # up to a constant
     if objective == "micro_f1":
-        rows = weights[order // Y.shape[1]]
-        values[1:] = f1_ratio(2 * values[1:], np.cumsum(rows) + weights @ Y.sum(axis=1))
+        values[1:] = f1_ratio(2 * values[1:], np.cumsum(cell_weights) + weights @ Y.sum(axis=1))
     cut = first_best(values[:, None], allowed_cuts(ordered))
     return float(thresholds_at(ordered, cut)[0])
 
 
-def _from_zero(steps: np.ndarray) -> np.ndarray:
-    """Return the sums of the first 0, 1, 2, ... entries of each row, as columns."""
-    sums = np.zeros((len(steps), steps.shape[1] + 1))
-    np.cumsum(steps, axis=1, out=sums[:, 1:])
-    return sums.T
+def descending(scores: np.ndarray) -> np.ndarray:
+    """Return the order of descending scores of shape (n,); equal ones stay in theirs.
 
-
-def whole_numbers(Y: np.ndarray, weights: np.ndarray) -> bool:
-    """Tell whether sums of labels of weighted rows are exact, whatever the order of the terms."""
-    return Y.dtype.kind in "biu" and bool((weights == 1).all())
-
-
-def descending(scores: np.ndarray, any_order: bool) -> np.ndarray:
-    """Return the order of descending scores along the last axis; equal ones stay in theirs, or are in any order.
-
-    No cut is between equal scores: only the rounding of sums depends on their order. A sort that may choose it takes a
-    quarter of the time.
+    NumPy sorts numbers of 16 bits by their digits, in a tenth of the time of a comparing sort: two such sorts order the
+    scores as float32, and what these cannot tell apart stays for a sort that is quick on what is nearly in order.
     """
-    return np.argsort(-scores, axis=-1, kind=None if any_order else "stable")
+    rising = 0.0 - scores  # and not -scores: -0.0 has other bits than 0.0
+    with np.errstate(over="ignore"):
+        bits = rising.astype(np.float32).view(np.int32)
+    bits ^= (bits >> 31) & 0x7FFFFFFF  # in the order of the numbers: those of negative ones rise with the magnitude
+    order = np.argsort((bits & 0xFFFF).astype(np.uint16), kind="stable")
+    order = order[np.argsort((bits >> 16).astype(np.int16)[order], kind="stable")]
+    return order[np.argsort(rising[order], kind="stable")]
 
 
-def _gains(Y: np.ndarray, order: np.ndarray, weights: np.ndarray, objective: str) -> np.ndarray:
+def _gains(
+    Y: np.ndarray, order: np.ndarray, weights: np.ndarray, cell_weights: np.ndarray, objective: str
+) -> np.ndarray:
     """Return what each cell adds to an objective when the cells are assigned in an order; of micro F1 to its hits."""
     n, q = Y.shape
-    y, cell_weights = Y.ravel()[order].astype(float), weights[order // q]
+    y = Y.ravel()[order].astype(float)
     if objective == "micro_f1":
         return cell_weights * y
     if objective == "hamming_loss":
@@ -402,4 +395,7 @@ def thresholds_at(ordered: np.ndarray, cuts: np.ndarray, close: bool = False) ->
 
 def f1_ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """Return the ratio of two arrays, 0 for 0/0."""
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator, dtype=float), where=denominator > 0)
+    with np.errstate(invalid="ignore"):
+        ratio = numerator / denominator
+    ratio[~(denominator > 0)] = 0.0
+    return ratio

@@ -38,7 +38,7 @@ class TunedThresholdClassifier(HeldOutClassifier):
         cost: Any = (1.0, 1.0),
         guarantee: tuple[Literal["recall", "precision"], float] | None = None,
         confidence: float = 0.9,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

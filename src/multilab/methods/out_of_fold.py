@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import DataConversionWarning
 
+from multilab.core.parallel import parallel
 from multilab.methods._weights import weight_arguments
 from multilab.methods.base import MethodError
 
@@ -20,7 +21,7 @@ def out_of_fold_scores(
     Y: np.ndarray,
     folds: Iterable[tuple[np.ndarray, np.ndarray]],
     seed: int | None = None,
-    n_jobs: int | None = 1,
+    n_jobs: int | None = None,
     sample_weight: np.ndarray | None = None,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -55,7 +56,7 @@ def out_of_fold_scores(
     """
     parts = [(np.asarray(train), np.asarray(test)) for train, test in folds]
     _check_folds(parts, X.shape[0])
-    scored = Parallel(n_jobs=n_jobs)(
+    scored = parallel(n_jobs)(
         delayed(_score_fold)(estimator, X, Y, train, test, fold_seed(seed, k), sample_weight)
         for k, (train, test) in enumerate(parts)
     )

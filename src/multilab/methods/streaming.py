@@ -7,11 +7,12 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from multilab.core.parallel import parallel
 from multilab.methods._boosted_batches import fit_boosted, is_xgboost
 from multilab.methods.base import MethodError
 from multilab.methods.bayes._gaussian import LabelGaussians
@@ -192,7 +193,7 @@ class _Binary(_Learner):
         self.models = [clone(base) for _ in range(Y.shape[1])]
 
     def add(self, X: Any, Y: np.ndarray) -> None:
-        Parallel(n_jobs=self.estimator.n_jobs, prefer="threads")(
+        parallel(self.estimator.n_jobs, prefer="threads")(
             delayed(model.partial_fit)(X, np.ascontiguousarray(y), classes=np.array([0, 1]))
             for model, y in zip(self.models, Y.T, strict=True)
         )

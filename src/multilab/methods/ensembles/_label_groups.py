@@ -9,10 +9,11 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from multilab.core.parallel import parallel
 from multilab.methods._weights import Weights, check_takes_weights
 from multilab.methods.transformation._binary import LabelScorer, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import Inputs, make_inputs
@@ -94,7 +95,7 @@ def fit_groups(
         sets, classes = distinct_rows(Y[:, group])
         return _Powerset(fit_sets(inputs.base, matrix, classes, weight), sets)
 
-    models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(group) for group, _ in counted)
+    models = parallel(n_jobs, prefer="threads")(delayed(fit)(group) for group, _ in counted)
     return FittedGroups(counted, models, inputs)
 
 

@@ -5,11 +5,12 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
+from multilab.core.parallel import parallel
 from multilab.methods.base import MethodError, WeightedClassifier, WeightedPartialClassifier
 
 Combine = Literal["confidence", "vote"]
@@ -89,7 +90,7 @@ class BaggedEnsemble(WeightedPartialClassifier, ABC):
             return self._member(base, seed)._fit_validated(X[rows], Y[rows], None if weight is None else weight[rows])
 
         # trees and libsvm release the interpreter lock: threads share the one X
-        self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
+        self.estimators_ = parallel(self.n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
 
     def _check_arguments(self, base: BaseEstimator) -> None:
         """Raise a `MethodError` if an argument is out of range or the mean of margins is requested."""

@@ -5,11 +5,12 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
+from multilab.core.parallel import parallel
 from multilab.methods.base import MethodError, WeightedClassifier
 from multilab.methods.ensembles._label_groups import Group, fit_groups, random_partitions
 from multilab.methods.ensembles._members import base_classifier
@@ -100,7 +101,7 @@ class CDE(WeightedClassifier):
         n_candidates: int = 50_000,
         n_kept: int = 100,
         diversity: float = 0.2,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -236,7 +237,7 @@ def conditional_t(
     Y: np.ndarray,
     n_folds: int,
     seed: int,
-    n_jobs: int | None = 1,
+    n_jobs: int | None = None,
     weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return how much knowing one label helps to predict the other from the features.
@@ -284,7 +285,7 @@ def conditional_t(
         return accuracies
 
     alone = accuracies(None)
-    helped = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(accuracies)(j) for j in range(q))
+    helped = parallel(n_jobs, prefer="threads")(delayed(accuracies)(j) for j in range(q))
     one_way = np.column_stack([_paired_t(with_label - alone) for with_label in helped])
     statistic = np.maximum(one_way, one_way.T)
     np.fill_diagonal(statistic, 0.0)

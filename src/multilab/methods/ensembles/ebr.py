@@ -78,7 +78,7 @@ class EBR(BaggedEnsemble):
         bootstrap: bool = True,
         combine: Combine = "confidence",
         calibration: Calibration = None,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
         label_weight: LabelWeight = None,
     ) -> None:

@@ -79,7 +79,7 @@ class ECC(BaggedEnsemble):
         bootstrap: bool = True,
         combine: Combine = "vote",
         calibration: Calibration = None,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
         label_weight: LabelWeight = None,
     ) -> None:

@@ -68,7 +68,7 @@ class EPS(BaggedEnsemble):
         p: int = 2,
         strategy: Strategy = "A",
         b: int = 3,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(estimator, n_estimators, max_samples, bootstrap, n_jobs, random_state)

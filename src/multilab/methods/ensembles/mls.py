@@ -93,7 +93,7 @@ class MLS(WeightedPartialClassifier):
         include_features: bool = False,
         cv: int = 10,
         calibration: Calibration = None,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
         label_weight: LabelWeight = None,
     ) -> None:

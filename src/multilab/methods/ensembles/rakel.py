@@ -79,7 +79,7 @@ class RAkEL(WeightedClassifier):
         k: int = 3,
         n_estimators: int | None = None,
         cover: bool = True,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

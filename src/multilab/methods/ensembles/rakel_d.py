@@ -60,7 +60,7 @@ class RAkELd(WeightedClassifier):
     """
 
     def __init__(
-        self, estimator: BaseEstimator | None = None, k: int = 4, n_jobs: int | None = 1, random_state: Any = None
+        self, estimator: BaseEstimator | None = None, k: int = 4, n_jobs: int | None = None, random_state: Any = None
     ) -> None:
         self.estimator = estimator
         self.k = k

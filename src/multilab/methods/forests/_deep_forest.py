@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy.special import logsumexp
 from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
+from multilab.core.parallel import parallel
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.forests.compact_forest import CompactForest, Kind, grow_forest, seed_at, single_precision
 
@@ -203,7 +204,7 @@ class Layer:
             Number of forests that predict in parallel; does not change the result.
         """
         tasks = ((forest, X) for row, X in zip(self.forests, inputs, strict=True) for forest in row)
-        results = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(forest.predict)(X) for forest, X in tasks)
+        results = parallel(n_jobs, prefer="threads")(delayed(forest.predict)(X) for forest, X in tasks)
         K = len(self.forests)
         by_fold = np.stack(results).reshape(K, -1, *results[0].shape)  # (K, n_forests, n, q)
         return by_fold.sum(axis=0) / K
@@ -252,7 +253,7 @@ def grow_layer(
         rest = np.delete(np.arange(len(Y)), out)
         seen.append((X[rest], Y[rest]))
     tasks = [(k, forest) for k in range(len(folds)) for forest in range(settings.n_forests)]
-    results = Parallel(n_jobs=settings.n_jobs, prefer="threads")(delayed(grow)(*task) for task in tasks)
+    results = parallel(settings.n_jobs, prefer="threads")(delayed(grow)(*task) for task in tasks)
     scores = np.empty((settings.n_forests, *Y.shape))
     importances = np.zeros((len(folds), settings.n_forests, max(X.shape[1] for X in inputs)))
     for (k, forest), (_, out_of_fold, weights) in zip(tasks, results, strict=True):
@@ -330,7 +331,7 @@ class MeasureAwareForest(MultiLabelClassifier, ABC):
         max_depth: int | None = None,
         early_stopping: bool = True,
         patience: int = 3,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.measure = measure

@@ -9,12 +9,14 @@ from tempfile import TemporaryFile
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed
 from scipy import sparse as sp
 from sklearn import config_context
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.tree._tree import NODE_DTYPE, Tree
+
+from multilab.core.parallel import parallel, workers
 
 NODE = np.dtype([("left", "<i4"), ("right", "<i4"), ("feature", "<i4"), ("threshold", "<f4")])
 """Record of a node, 16 bytes. A leaf has the children -1, and in ``feature`` the number of its row in the leaf table.
@@ -239,7 +241,7 @@ def grow_forest(
     X: np.ndarray,
     Y: np.ndarray,
     seed: int,
-    n_jobs: int | None = 1,
+    n_jobs: int | None = None,
     sample_weight: np.ndarray | None = None,
     **settings: Any,
 ) -> tuple[CompactForest, np.ndarray]:
@@ -286,8 +288,8 @@ def grow_forest(
         return CompactForest.of((), varied, constant, X.shape[1]), np.zeros(X.shape[1])
     settings = {"max_features": "sqrt", **settings}
     seeds = np.random.RandomState(seed).randint(_MOST, size=settings.pop("n_estimators", 100))
-    parts = np.array_split(seeds, min(len(seeds), effective_n_jobs(n_jobs)))
-    grown = Parallel(n_jobs=len(parts), prefer="threads")(
+    parts = np.array_split(seeds, min(len(seeds), workers(n_jobs)))
+    grown = parallel(len(parts), prefer="threads")(
         delayed(fit_trees)(_KINDS[kind](**settings), _samples(kind, X, sample_weight, part), Y[:, varied])
         for part in parts
     )

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
+from multilab.core.parallel import parallel
 from multilab.methods.base import MethodError
 from multilab.methods.forests._deep_forest import Layer, MeasureAwareForest, grow_layer, held_out
 from multilab.methods.forests.compact_forest import seed_at
@@ -165,7 +166,7 @@ class IMLDF(MeasureAwareForest):
         depth: int = 5,
         early_stopping: bool = True,
         patience: int = 3,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -256,7 +257,7 @@ class IMLDF(MeasureAwareForest):
             return auxiliary_sets(Z, labels, importances[k, : Z.shape[1]], trees, own)
 
         tasks = [(k, b) for k in range(len(folds)) for b in range(self.n_subsamples)]
-        drawn = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(sets)(*task) for task in tasks)
+        drawn = parallel(self.n_jobs, prefer="threads")(delayed(sets)(*task) for task in tasks)
         chosen = []
         for k, part in enumerate(parts):
             samples = drawn[k * self.n_subsamples : (k + 1) * self.n_subsamples]

@@ -165,7 +165,7 @@ class MLDF(MeasureAwareForest):
         max_depth: int | None = None,
         early_stopping: bool = True,
         patience: int = 3,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
         new_folds: bool = False,
     ) -> None:

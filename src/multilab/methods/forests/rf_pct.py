@@ -76,7 +76,7 @@ class RFPCT(WeightedClassifier):
         max_features: str | int | float | None = "sqrt",
         max_depth: int | None = None,
         min_samples_leaf: int = 1,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_estimators = n_estimators

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from multilab.core.parallel import parallel
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.neighbours.mlknn import MLkNN
 from multilab.methods.out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
@@ -70,7 +71,7 @@ class PortfolioStack(MultiLabelClassifier):
         estimators: Sequence[tuple[str, BaseEstimator]] | None = None,
         final_estimator: MultiLabelClassifier | None = None,
         cv: int = 5,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimators = estimators
@@ -96,7 +97,7 @@ class PortfolioStack(MultiLabelClassifier):
         used = getattr(self.final_estimator_, "used_", np.ones(len(portfolio), dtype=bool))
         names = [name for name, one in zip(portfolio, used, strict=True) if one]
         last = fold_seed(seed, len(folds))
-        fitted = Parallel(n_jobs=self.n_jobs)(delayed(fit_seeded)(portfolio[name], X, Y, last) for name in names)
+        fitted = parallel(self.n_jobs)(delayed(fit_seeded)(portfolio[name], X, Y, last) for name in names)
         self.estimators_ = dict(zip(names, fitted, strict=True))
 
     @available_if(lambda self: hasattr(self._final(), "predict_measures"))

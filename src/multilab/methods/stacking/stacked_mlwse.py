@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
+from multilab.core.parallel import parallel
 from multilab.methods._weights import Weights, check_takes_weights
 from multilab.methods.base import MethodError, WeightedPartialClassifier
 from multilab.methods.labels import learns_from_missing
@@ -119,7 +120,7 @@ class StackedMLWSE(WeightedPartialClassifier):
         estimators: Sequence[tuple[str, BaseEstimator]] | None = None,
         final_estimator: MLWSE | None = None,
         cv: int | Literal["half", "halves"] = 5,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
         score_type: Literal["float64", "float32"] = "float64",
     ) -> None:
@@ -179,7 +180,7 @@ class StackedMLWSE(WeightedPartialClassifier):
             self._runs.append((models, clone(final).fit(self.base_scores_[other], Y[other], scored)))
 
     def _fit_members(self, members: Members, X: Any, Y: np.ndarray, seed: Seed, weight: Weight) -> list[Any]:
-        return Parallel(n_jobs=self.n_jobs)(delayed(fit_seeded)(member, X, Y, seed, weight) for member in members)
+        return parallel(self.n_jobs)(delayed(fit_seeded)(member, X, Y, seed, weight) for member in members)
 
     def _members(self) -> Members:
         if self.estimators is None:

@@ -4,10 +4,11 @@
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 
+from multilab.core.parallel import parallel
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import WeightedPartialClassifier
 from multilab.methods.labels import Layout, label_columns
@@ -80,7 +81,7 @@ class BinaryRelevance(WeightedPartialClassifier):
         self,
         estimator: BaseEstimator | None = None,
         calibration: Calibration = None,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
         label_weight: LabelWeight = None,
     ) -> None:
@@ -97,7 +98,7 @@ class BinaryRelevance(WeightedPartialClassifier):
         self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, sample_weight)
         matrix = self._inputs.training().matrix
         # libsvm and the BLAS release the interpreter lock: threads share the one kernel matrix
-        self._labels = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        self._labels = parallel(self.n_jobs, prefer="threads")(
             delayed(fit_label)(self._inputs.base, matrix, y, self.calibration, weights.of_label(label, y))
             for label, y in enumerate(label_columns(Y))
         )

@@ -4,10 +4,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.svm import LinearSVC
 
+from multilab.core.parallel import parallel
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.labels import Layout, label_columns
 from multilab.methods.transformation._binary import quiet_fit, seeded
@@ -76,7 +77,7 @@ class SparseBinaryRelevance(MultiLabelClassifier):
         self,
         estimator: BaseEstimator | None = None,
         weight_threshold: float = 0.01,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -89,9 +90,7 @@ class SparseBinaryRelevance(MultiLabelClassifier):
             raise MethodError(f"`weight_threshold` must be >= 0, got {self.weight_threshold!r}")
         base = seeded(LinearSVC(tol=0.1) if self.estimator is None else self.estimator, self.random_state, None)
         # processes: the threads of one would share liblinear's random numbers
-        labels = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_label)(base, X, y, self.weight_threshold) for y in label_columns(Y)
-        )
+        labels = parallel(self.n_jobs)(delayed(_fit_label)(base, X, y, self.weight_threshold) for y in label_columns(Y))
         self.intercept_ = np.array([label.intercept for label in labels])
         starts = np.cumsum([0, *(len(label.features) for label in labels)])
         if starts[-1] <= np.iinfo(np.int32).max:  # else SciPy makes all indices as wide

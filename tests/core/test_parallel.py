@@ -1,4 +1,4 @@
-"""Estimators on joblib's Dask backend: spread unless told otherwise, with equal results."""
+"""Estimators inside `parallel_config(backend="dask")`: spread unless told otherwise, with equal results."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import threading
 
 import numpy as np
 import pytest
-from joblib import effective_n_jobs
+from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression
 
 pytest.importorskip("distributed", reason='the engine dask: pip install "multilab[dask]"')
 
 import distributed
 
-from multilab.core.dask_parallel import dask_parallel
+from multilab.core.parallel import workers
 from multilab.methods import ECC, BinaryRelevance
 
 THREADS: list[str] = []
@@ -42,13 +42,13 @@ def data():
     return X, (X @ rng.normal(size=(4, 3)) + rng.normal(size=(60, 3)) > 0).astype(int)
 
 
-@pytest.mark.parametrize(("n_jobs", "spread"), [(None, True), (2, True), (1, False)])
-def test_labels_are_spread_unless_there_is_one_job(n_jobs, spread, client, data):
+@pytest.mark.parametrize(("given", "spread"), [({}, True), ({"n_jobs": 2}, True), ({"n_jobs": 1}, False)])
+def test_labels_are_spread_unless_there_is_one_job(given, spread, client, data):
     X, Y = data
     expected = BinaryRelevance(LogisticRegression()).fit(X, Y).predict_proba(X)
     here, THREADS[:] = threading.current_thread().name, []
-    with dask_parallel(client):
-        model = BinaryRelevance(Noting(), n_jobs=n_jobs).fit(X, Y)
+    with parallel_config(backend="dask", client=client):
+        model = BinaryRelevance(Noting(), **given).fit(X, Y)
     assert len(THREADS) == 3
     assert {name != here for name in THREADS} == {spread}
     assert np.array_equal(model.predict_proba(X), expected)
@@ -58,6 +58,6 @@ def test_an_ensemble_is_that_of_one_machine(client, data):
     X, Y = data
     ensemble = ECC(LogisticRegression(), n_estimators=3, random_state=0)
     expected = ensemble.fit(X, Y).predict_proba(X)
-    with dask_parallel(client):
+    with parallel_config(backend="dask", client=client):
         assert np.array_equal(ensemble.fit(X, Y).predict_proba(X), expected)
-        assert (effective_n_jobs(1), effective_n_jobs(-1)) == (1, 2)
+        assert (workers(1), workers(None)) == (1, 2)
