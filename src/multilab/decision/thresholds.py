@@ -141,7 +141,7 @@ class LabelCurves:
     ordered : ndarray of shape (n, q)
         The scores of each label in descending order.
     hits, predicted : ndarray of shape (n + 1, q)
-        Weight of the true positives, and of all rows, among the first k; rows with equal scores are in any order.
+        Weight of the true positives, and of all rows, among the first k; rows with equal scores are in theirs.
     true : ndarray of shape (q,)
         Weight of the rows with the label.
     allowed : ndarray of shape (n + 1, q), bool
