@@ -136,7 +136,7 @@ def require_file(path: PathLike) -> Path:
     if kind := not_a_file(path):
         raise DatasetError(f"it is {kind}, not a data file", path)
     if not Path(path).is_file():
-        raise DatasetError("there is no such file", path)
+        raise DatasetError("there is no such file or folder; check the path", path)
     return Path(path)
 
 
