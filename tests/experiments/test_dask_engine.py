@@ -9,7 +9,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import compress
 
@@ -35,11 +37,13 @@ from helpers.dask_cluster import (
 from multilab.cli import main
 from multilab.experiments import dask_data, dask_engine, execute
 from multilab.experiments.analyses import Unit, run_units
+from multilab.experiments.cell_process import known_to_pass
 from multilab.experiments.engines import Engine, using
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import run_cells, run_cells_within
 from multilab.experiments.method import load_method
 from multilab.experiments.plan import all_cells
+from multilab.experiments.running import give_up
 from multilab.experiments.store import Store
 from multilab.experiments.study import CellLimits, load_study
 
@@ -145,14 +149,36 @@ def test_limits_hold_for_each_cell(engine, tmp_path):
     with using(engine):
         failed = run_cells(cells, Store(tmp_path), limits=CellLimits(60, 0.5))
     limit = "more than 0.5 GiB of memory"
-    # a split that a worker has before the failure of the first one is known runs, and fails by itself
-    assert sorted(failed.values())[0] == limit
-    assert {*failed.values()} <= {limit, f"not run: on split 0 {limit}"}
-    assert len(failed) == 3
+    assert [failed[cell.label] for cell in cells_of("hungry")] == [limit, *[f"not run: on split 0 {limit}"] * 2]
     engine.failed.clear()
     with using(engine):
         assert run_cells(cells, Store(tmp_path), limits=CellLimits(60, 0.5)) == failed, "not tried again"
     assert len(Store(tmp_path).finished()) == 3
+
+
+def test_splits_that_wait_for_the_first_keep_its_failure_once(engine, tmp_path, monkeypatch):
+    """A second copy would replace the folder of the first: a split that looks for it in between would run."""
+    first, *later = cells_of("hungry")
+    store, limits, written = Store(tmp_path), CellLimits(60, 0.5), []
+    give_up(first, Store(tmp_path / "other"), "no memory", limits={"seconds": 60, "gigabytes": 0.5})
+    record = Store(tmp_path / "other").failure(first.key)
+    own, both = Store.write_failure, threading.Barrier(2)
+
+    def write_slowly(store, key, record):
+        written.append(key)
+        time.sleep(0.3)  # the other split comes meanwhile
+        own(store, key, record)
+
+    def begin(cell):
+        both.wait()
+        dask_engine._keep(dask_engine.Answer(first, "no memory", record=record), store)
+        return store.failure(first.key)
+
+    monkeypatch.setattr(Store, "write_failure", write_slowly)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(begin, later)) == [record] * 2
+    assert written == [first.key]
+    assert known_to_pass(later[0], store, limits) == "not run: on split 0 no memory"
 
 
 def test_a_deadline_stops_what_runs(engine, tmp_path):
@@ -328,6 +354,29 @@ def test_a_connected_scheduler_that_does_not_answer_ends_the_command(what, engin
         with using(own), pytest.raises(ExperimentError, match="no answer of a scheduler") as raised:
             work[what]()
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("what", ["cells", "search"])
+def test_an_interrupt_while_the_scheduler_is_stopped_ends_the_command(what, engine, cluster, tmp_path, monkeypatch):
+    """Its farewells would wait for ever: it forgets a run only when its workers have answered."""
+    with Cluster(cluster.folder, cluster.tls) as silent:
+        silent.start_scheduler()
+
+        def interrupt(notice, client):
+            os.kill(silent.scheduler.pid, signal.SIGSTOP)
+            began.append(time.monotonic())
+            raise KeyboardInterrupt
+
+        began = []
+        monkeypatch.setattr(dask_engine._Notice, "show", interrupt)
+        (cell, *cells), own = cells_of("near_0"), Engine("dask", silent.address, tls=engine.tls, patience=30)
+        work = {
+            "cells": lambda: run_cells(cells, Store(tmp_path)),
+            "search": lambda: list(dask_engine.call(dask_engine.search_here, [(cell, cell.key)], own)),
+        }
+        with using(own), pytest.raises(KeyboardInterrupt):
+            work[what]()
+        assert time.monotonic() - began[0] < 8
 
 
 class Listener:

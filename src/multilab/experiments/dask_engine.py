@@ -57,6 +57,8 @@ _VISIBLE = 90.0
 """Seconds after which a file on a shared disk must be visible; network disks keep their listings for up to a minute."""
 _START = 120.0
 """Seconds that children have to start and load data; on an idle machine they take three."""
+_GOODBYE = 2.0
+"""Seconds that a scheduler has to answer a command that ends, as one that is stopped never does."""
 _LOST = 5
 """Connections that may be lost one after another without any cell being finished in between."""
 
@@ -227,7 +229,7 @@ def _client(engine: Engine) -> Client:
 
 def _close(client: Client) -> None:
     with contextlib.suppress(Exception):
-        client.close(timeout=5)
+        client.close(timeout=_GOODBYE)
 
 
 _TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
@@ -343,8 +345,11 @@ class _Run:
         if self._notice.answers:
             with contextlib.suppress(Exception):
                 self._client.cancel([future for future, _ in self._futures.values()], force=True)
-                self._client.run(_forget, self._token, on_error="ignore")
+                self._client.sync(self._forget, callback_timeout=_GOODBYE)
         _close(self._client)
+
+    async def _forget(self) -> None:
+        await self._client.run(_forget, self._token, on_error="ignore")
 
     def settled(self, items: Sequence[Item], deadline: float | None = None) -> Iterator[tuple[Item, str | None]]:
         """Yield the items as they finish, with the reasons of failures."""
@@ -614,7 +619,7 @@ def _given_up(item: Item, store: Store, reason: str) -> str:
 # ---------------------------------------------------------------- what a worker does
 
 _children: list[Child] = []
-_lock, _alone = threading.Lock(), threading.Lock()
+_lock, _alone, _keeping = threading.Lock(), threading.Lock(), threading.Lock()
 
 
 def compute(task: Task, *needs: Answer) -> Answer:
@@ -643,11 +648,15 @@ def _failed(item: Item, store: Store, reason: str) -> Answer:
 
 
 def _keep(need: Answer, store: Store) -> None:
-    """Put what an item reads into the store of this worker."""
-    if need.content is not None and not store.has(need.item.key):
-        store.put(need.item.key, unpack_cell(need.item.key, need.content))
-    elif need.record:
-        store.write_failure(need.item.key, need.record)
+    """Put what an item reads into the store of this worker.
+
+    A failure that is there is not written again: another cell, which may be looking for it, would miss it meanwhile.
+    """
+    with _keeping:
+        if need.content is not None and not store.has(need.item.key):
+            store.put(need.item.key, unpack_cell(need.item.key, need.content))
+        elif need.record and store.failure(need.item.key) != need.record:
+            store.write_failure(need.item.key, need.record)
 
 
 def _tried(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -79,7 +79,10 @@ def fit_batches(
     `MLNB` without its search         1       exact, from merged means and squared deviations; it needs
                                               ``components=None`` and ``generations=0``
     `NystroemKernelELM`               3, or   exact, with the landmarks that ``fit`` draws; passes count
-                                      2       the rows, collect the landmarks, and add up the sums
+                                      2       the rows, collect the landmarks, and add up the sums. The
+                                              landmarks need a pass of their own, because the sums take the
+                                              kernel of every row with all of them (and with a ``gamma`` from
+                                              their distances), and a reservoir has them only at its end
     `NativeMultiLabel` on XGBoost     4 or    that of XGBoost's external memory: quantised batches in a
                                       more    temporary folder, with quantiles of its sketch
     `BinaryRelevance`                 epochs  that of ``partial_fit`` of the base classifier on the same
