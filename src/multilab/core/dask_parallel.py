@@ -11,7 +11,7 @@ __all__ = ["dask_parallel"]
 def dask_parallel(client: Any, **settings: Any) -> AbstractContextManager[Any]:
     """Let estimators in this block spread their fits over a Dask cluster: those whose ``n_jobs`` is not 1.
 
-    It is ``joblib.parallel_config(backend="dask")``, but for ``n_jobs=1``, which joblib's own backend spreads too
+    It is ``joblib.parallel_config(backend="dask")``, except for ``n_jobs=1``, which joblib's own backend spreads too
     (joblib issue 1013). It pays for fits of many seconds each, and costs where they take milliseconds.
 
     Parameters

@@ -221,7 +221,7 @@ def decode(content: bytes, path: PathLike | None = None, encoding: str | None = 
 
 
 def _decode_windows(content: bytes, path: PathLike | None, line: int, wrong: int) -> str:
-    """Return text as Windows-1252; refuse text that is UTF-8 but for some bytes, and what neither of the two is."""
+    """Return text as Windows-1252; refuse text that is UTF-8 except for some bytes, and what neither of the two is."""
     text, undefined = "", None
     try:
         text = content.decode("cp1252")

@@ -152,7 +152,7 @@ class ParquetTable:
         return CodedTable(values, Y, columns, self.label_columns, self.path, Limits())
 
     def kept(self, rows: pa.Table, kinds: Mapping[str, Kind], start: int = 0) -> RawData:
-        """Return rows as `multilab.datasets.load` has those of a table of one's own, with the kinds of the columns."""
+        """Return rows as `multilab.datasets.load` has those of a user's own table, with the kinds of the columns."""
         return self.coded(rows, start).kept(kinds)
 
     def digest(self) -> str:

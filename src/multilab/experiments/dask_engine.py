@@ -253,7 +253,7 @@ def _submitted(client: Client, engine: Engine, function: Callable[..., Any], *ar
 
 
 def _send_data(client: Client, engine: Engine, items: Iterable[Item]) -> None:
-    """Send tables of one's own that the items read, so that workers need not have them."""
+    """Send the user's own tables that the items read, so that workers need not have them."""
     from distributed.client import ClosedClientError
 
     from multilab.experiments.dask_data import send
