@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -45,7 +46,7 @@ from multilab.experiments.method import load_method
 from multilab.experiments.plan import all_cells
 from multilab.experiments.running import give_up
 from multilab.experiments.store import Store
-from multilab.experiments.study import CellLimits, load_study
+from multilab.experiments.study import CellLimits, Tuning, load_study
 
 pytestmark = pytest.mark.xdist_group("dask")
 
@@ -200,6 +201,35 @@ def test_a_worker_with_other_settings_refuses(engine, tmp_path):
     other.__dict__.update(key="0" * 64, identity={**cell.identity, "seed": 7})
     with using(engine), pytest.raises(ExperimentError, match="has another seed of near_0 on genes-toy"):
         run_cells([other], Store(tmp_path))
+
+
+def test_workers_of_another_version_are_refused_before_they_get_anything(engine, tmp_path, monkeypatch):
+    message = r"1 of 1 workers of tls\S+ have another version of multilab, the first: tls\S+; install"
+    with dask_engine._connected(engine) as client:
+        client.wait_for_workers(1, timeout=60)
+        monkeypatch.setattr(dask_engine, "sha256_digest", lambda content: "0" * 64)
+        with using(engine), pytest.raises(ExperimentError, match=message):
+            run_cells(cells_of("near_0"), Store(tmp_path))
+        notice = dask_engine._Notice(engine)
+        notice._seen = set()  # a worker that comes later
+        with pytest.raises(ExperimentError, match=message):
+            notice.show(client)
+
+
+@pytest.mark.parametrize("what", ["cells", "search"])
+def test_a_full_disk_of_a_worker_is_named_with_its_host(what, engine, cluster, tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.touch()
+    (cell, *_) = cells_of("near_0")
+    if what == "cells":
+        shared = Engine("dask", engine.address, tls=engine.tls, store=str(file / "cells"))
+        monkeypatch.setenv("MULTILAB_CELLS", str(file / "cells"))
+        with using(shared), pytest.raises(ExperimentError, match=rf"{socket.gethostname()}: \[Errno \d+\]"):
+            list(dask_engine._settled([[cell]], Store(), shared, None, {cell.key: cell}))
+    else:
+        search = (cell, cell.key, Tuning(), "a name that is too long" * 20, b"a journal")
+        (error,) = dask_engine.call(dask_engine.search_here, [search], engine)
+        assert str(error).startswith(f"{socket.gethostname()}: [Errno ")
 
 
 def test_a_sweep_and_a_search_run_on_the_engine(engine, cluster, tmp_path, monkeypatch, capsys):
