@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 
 from multilab.arena import DataProfile, leaderboard_means, nearest_sets, rank_methods
 
-results = "reports/arena/leaderboard.json.gz"  # in a clone of the repository, wherever below it this script runs
+results = "reports/arena/leaderboard.json.gz"  # in the clone of the repository that contains this script
 path = next(folder / results for folder in (Path.cwd(), *Path.cwd().parents) if (folder / results).is_file())
 content = json.loads(gzip.decompress(path.read_bytes()))
 profiles = {

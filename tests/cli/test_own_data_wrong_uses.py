@@ -147,7 +147,8 @@ def test_a_file_as_the_option_dataset(verb, capsys):
     def refused(*words: str) -> str:
         return one_line(capsys, [*verb, "--dataset", *words])
 
-    assert "./absent.csv: there is no such file" in refused("./absent.csv", "--labels", "a")
+    for path in ("./absent.csv", "./absent/"):
+        assert f"{path}: there is no such file or folder; check the path" in refused(path, "--labels", "a")
     assert "which columns are labels? Perhaps --label-prefix tag_" in refused("my.csv")
     assert "no column matches 'tg_*'" in refused("my.csv", "--labels", "tg_*")
     assert "'--labels-last': 'two' is not a valid integer" in refused("my.csv", "--labels-last", "two")

@@ -74,7 +74,7 @@ def test_a_text_becomes_numbers_and_the_encoder_remembers_folder_and_digest(mode
     assert len(digest) == 64
     (model / "model.bin").write_text("other weights")
     forget()
-    with pytest.raises(DatasetError, match=r"^the files in .* are not those that training had .* fit anew$"):
+    with pytest.raises(DatasetError, match=r"^the files in .* are not those that training had .* fit again$"):
         TableEncoder.from_json(written).encode(rows)
 
 

@@ -1,5 +1,6 @@
 """`multilab store add`: new columns join the committed results of a study, and nothing else is fitted."""
 
+import json
 import shutil
 
 import numpy as np
@@ -134,3 +135,24 @@ def test_a_single_test_part_has_the_sampling_error_of_its_rows(study, tmp_path):
 def test_the_study_must_be_named(capsys):
     assert main(["store", "add"]) != 0
     assert "Missing option '--study'" in capsys.readouterr().err
+
+
+def test_a_report_keeps_its_environment_until_cells_are_computed(study, tmp_path):
+    study("{}")
+    run("study train", "study evaluate", "study stats")
+    tables = tmp_path / "reports" / "small"
+    known = {"machine": "another one", "commit": "0123456789ab"}
+    (tables / "environment.json").write_text(json.dumps(known))
+    cards = json.loads((tables / "datasets.json").read_text())
+    cards[0] |= {"key": "of other code", "source": "elsewhere"}
+    (tables / "datasets.json").write_text(json.dumps(cards))
+    run("study train", "study evaluate", "study stats", "store add", "study stats")
+    assert json.loads((tables / "environment.json").read_text()) == known
+    assert json.loads((tables / "datasets.json").read_text()) == cards
+    study(ONE)
+    run("store add", "study stats")
+    assert json.loads((tables / "environment.json").read_text())["machine"] != "another one"
+    shutil.rmtree(Store().root)
+    (tables / "environment.json").write_text(json.dumps(known))
+    run("study train", "study evaluate", "study stats")
+    assert json.loads((tables / "environment.json").read_text())["machine"] != "another one", "all cells anew"

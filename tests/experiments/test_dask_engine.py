@@ -7,9 +7,12 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import compress
 
@@ -35,13 +38,15 @@ from helpers.dask_cluster import (
 from multilab.cli import main
 from multilab.experiments import dask_data, dask_engine, execute
 from multilab.experiments.analyses import Unit, run_units
+from multilab.experiments.cell_process import known_to_pass
 from multilab.experiments.engines import Engine, using
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import run_cells, run_cells_within
 from multilab.experiments.method import load_method
 from multilab.experiments.plan import all_cells
+from multilab.experiments.running import give_up
 from multilab.experiments.store import Store
-from multilab.experiments.study import CellLimits, load_study
+from multilab.experiments.study import CellLimits, Tuning, load_study
 
 pytestmark = pytest.mark.xdist_group("dask")
 
@@ -145,14 +150,36 @@ def test_limits_hold_for_each_cell(engine, tmp_path):
     with using(engine):
         failed = run_cells(cells, Store(tmp_path), limits=CellLimits(60, 0.5))
     limit = "more than 0.5 GiB of memory"
-    # a split that a worker has before the failure of the first one is known runs, and fails by itself
-    assert sorted(failed.values())[0] == limit
-    assert {*failed.values()} <= {limit, f"not run: on split 0 {limit}"}
-    assert len(failed) == 3
+    assert [failed[cell.label] for cell in cells_of("hungry")] == [limit, *[f"not run: on split 0 {limit}"] * 2]
     engine.failed.clear()
     with using(engine):
         assert run_cells(cells, Store(tmp_path), limits=CellLimits(60, 0.5)) == failed, "not tried again"
     assert len(Store(tmp_path).finished()) == 3
+
+
+def test_splits_that_wait_for_the_first_keep_its_failure_once(engine, tmp_path, monkeypatch):
+    """A second copy would replace the folder of the first: a split that looks for it in between would run."""
+    first, *later = cells_of("hungry")
+    store, limits, written = Store(tmp_path), CellLimits(60, 0.5), []
+    give_up(first, Store(tmp_path / "other"), "no memory", limits={"seconds": 60, "gigabytes": 0.5})
+    record = Store(tmp_path / "other").failure(first.key)
+    own, both = Store.write_failure, threading.Barrier(2)
+
+    def write_slowly(store, key, record):
+        written.append(key)
+        time.sleep(0.3)  # the other split comes meanwhile
+        own(store, key, record)
+
+    def begin(cell):
+        both.wait()
+        dask_engine._keep(dask_engine.Answer(first, "no memory", record=record), store)
+        return store.failure(first.key)
+
+    monkeypatch.setattr(Store, "write_failure", write_slowly)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(begin, later)) == [record] * 2
+    assert written == [first.key]
+    assert known_to_pass(later[0], store, limits) == "not run: on split 0 no memory"
 
 
 def test_a_deadline_stops_what_runs(engine, tmp_path):
@@ -174,6 +201,35 @@ def test_a_worker_with_other_settings_refuses(engine, tmp_path):
     other.__dict__.update(key="0" * 64, identity={**cell.identity, "seed": 7})
     with using(engine), pytest.raises(ExperimentError, match="has another seed of near_0 on genes-toy"):
         run_cells([other], Store(tmp_path))
+
+
+def test_workers_of_another_version_are_refused_before_they_get_anything(engine, tmp_path, monkeypatch):
+    message = r"1 of 1 workers of tls\S+ have another version of multilab, the first: tls\S+; install"
+    with dask_engine._connected(engine) as client:
+        client.wait_for_workers(1, timeout=60)
+        monkeypatch.setattr(dask_engine, "sha256_digest", lambda content: "0" * 64)
+        with using(engine), pytest.raises(ExperimentError, match=message):
+            run_cells(cells_of("near_0"), Store(tmp_path))
+        notice = dask_engine._Notice(engine)
+        notice._seen = set()  # a worker that comes later
+        with pytest.raises(ExperimentError, match=message):
+            notice.show(client)
+
+
+@pytest.mark.parametrize("what", ["cells", "search"])
+def test_a_full_disk_of_a_worker_is_named_with_its_host(what, engine, cluster, tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.touch()
+    (cell, *_) = cells_of("near_0")
+    if what == "cells":
+        shared = Engine("dask", engine.address, tls=engine.tls, store=str(file / "cells"))
+        monkeypatch.setenv("MULTILAB_CELLS", str(file / "cells"))
+        with using(shared), pytest.raises(ExperimentError, match=rf"{socket.gethostname()}: \[Errno \d+\]"):
+            list(dask_engine._settled([[cell]], Store(), shared, None, {cell.key: cell}))
+    else:
+        search = (cell, cell.key, Tuning(), "a name that is too long" * 20, b"a journal")
+        (error,) = dask_engine.call(dask_engine.search_here, [search], engine)
+        assert str(error).startswith(f"{socket.gethostname()}: [Errno ")
 
 
 def test_a_sweep_and_a_search_run_on_the_engine(engine, cluster, tmp_path, monkeypatch, capsys):
@@ -328,6 +384,29 @@ def test_a_connected_scheduler_that_does_not_answer_ends_the_command(what, engin
         with using(own), pytest.raises(ExperimentError, match="no answer of a scheduler") as raised:
             work[what]()
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("what", ["cells", "search"])
+def test_an_interrupt_while_the_scheduler_is_stopped_ends_the_command(what, engine, cluster, tmp_path, monkeypatch):
+    """Its farewells would wait for ever: it forgets a run only when its workers have answered."""
+    with Cluster(cluster.folder, cluster.tls) as silent:
+        silent.start_scheduler()
+
+        def interrupt(notice, client):
+            os.kill(silent.scheduler.pid, signal.SIGSTOP)
+            began.append(time.monotonic())
+            raise KeyboardInterrupt
+
+        began = []
+        monkeypatch.setattr(dask_engine._Notice, "show", interrupt)
+        (cell, *cells), own = cells_of("near_0"), Engine("dask", silent.address, tls=engine.tls, patience=30)
+        work = {
+            "cells": lambda: run_cells(cells, Store(tmp_path)),
+            "search": lambda: list(dask_engine.call(dask_engine.search_here, [(cell, cell.key)], own)),
+        }
+        with using(own), pytest.raises(KeyboardInterrupt):
+            work[what]()
+        assert time.monotonic() - began[0] < 8
 
 
 class Listener:

@@ -241,6 +241,25 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     assert set(pd.read_csv(tables / "scores.csv.gz")["method"]) == {"mlknn", "relm"}
 
 
+def test_the_gate_recomputes_cells_within_the_limits_of_their_study(study, tmp_path, monkeypatch, capsys):  # noqa: F811
+    study("{}", method="mlknn, relm")
+    path = tmp_path / "conf" / "study" / "small.yaml"
+    path.write_text(path.read_text().replace("paper: imldf", "limits: {seconds: 1, gigabytes: 4}"))
+    own = running.run_cell
+    slow = {cell.key for cell in all_cells(load_study("small")) if cell.method.name == "relm"}
+    monkeypatch.setattr(running, "run_cell", lambda c, store: (spin if c.key in slow else own)(c, store))
+    run("store add")
+    monkeypatch.setattr(running, "run_cell", lambda c, store: (refuse if c.key in slow else own)(c, store))
+    capsys.readouterr()
+    assert main(["gate", "--study", "small", "--sample", "9"]) == 0
+    assert "gate passed: 3 cells of small recomputed" in capsys.readouterr().out, "unfinished cells are left out"
+    monkeypatch.setattr(running, "run_cell", spin)  # a committed cell that takes too long today is a difference
+    assert main(["gate", "--study", "small", "--sample", "9"]) == 1
+    printed = capsys.readouterr().out
+    assert "GATE: mlknn on scenario1, split 0 failed: more than 1 s of processor time" in printed
+    assert "GATE: mlknn on scenario1, split 1 failed: not run: on split 0 more than 1 s of" in printed
+
+
 def test_members_of_a_stack_have_the_settings_of_the_study_where_it_says_so():
     mapping = {
         "datasets": ["scenario1"],

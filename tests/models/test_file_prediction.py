@@ -1,5 +1,6 @@
 """Predictions of tables larger than memory are those of the rows in memory: in files, and on Dask's partitions."""
 
+import errno
 import json
 import pickle
 from dataclasses import replace
@@ -124,6 +125,18 @@ def test_wrong_files_leave_no_output(folder, model_path, capsys, tmp_path):
     assert "name a file for the predictions (-o)" in capsys.readouterr().err
     assert main(["predict", str(model_path), "./big", "-o", "out.json"]) == 2
     assert "predictions of large files are written as .parquet, .csv or .tsv, not .json" in capsys.readouterr().err
+    assert main(["predict", str(model_path), "./big", "-o", "/dev/null"]) == 2
+    assert "/dev/null is a device: name a file to write" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["big"]
+
+
+def test_a_full_disk_names_the_output_and_leaves_none(folder, model_path, capsys, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    assert main(["predict", str(model_path), "./big", "-o", "out.csv"]) == 2
+    assert "out.csv: No space left on device; free some space" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["big"]
 
 

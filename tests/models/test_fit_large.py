@@ -171,6 +171,10 @@ def test_a_file_is_large_by_its_cells(folder, monkeypatch):
     assert is_large("big")
     (folder / "other").mkdir()
     assert not is_large("other")
+    (folder / "other" / "._0.parquet").write_bytes(b"of a system, not a table")
+    assert not is_large("other")
+    (folder / "one.parquet").rename(folder / "other" / "one.parquet")
+    assert ParquetTable("other").n_rows == 1200
 
 
 def test_a_file_that_changes_meanwhile_is_refused(folder, monkeypatch):

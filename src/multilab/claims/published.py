@@ -301,7 +301,7 @@ def read_cells(path: Path) -> pd.DataFrame:
     DataFrame
         Columns table, dataset, method, metric, mean, std (NaN where the paper prints none), direction, and the texts
         as printed (``printed_mean`` keeps trailing zeros, NaN where the paper has no number). ``dataset`` and
-        ``method`` are the names of the cards and of the methods' YAML files, but for those in ``names.yaml``.
+        ``method`` are the names of the cards and of the methods' YAML files, except for those in ``names.yaml``.
 
     Raises
     ------

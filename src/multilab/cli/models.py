@@ -68,7 +68,7 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
 @click.option("--set", "arguments", metavar="K=V", multiple=True, help="An argument of the method; repeatable.")
 @click.option("--decision", metavar="METRIC", help=f"Tune thresholds on out-of-fold scores for {_DECISIONS}.")
 @click.option("--calibration", metavar="KIND", help="Calibrate scores: sigmoid, isotonic, beta or temperature.")
-@click.option("--chars", is_flag=True, help="Character n-grams beside the words of all columns of text.")
+@click.option("--chars", is_flag=True, help="Character n-grams in addition to words, for all columns of text.")
 @click.option("--tune", type=COUNT, help="Trials of a search inside every training set, and on all rows.")
 @click.option("--tune-metric", type=METRIC, help="Metric that the search optimises (ranking_loss).")
 @click.option("--tune-folds", type=FOLDS, help="Inner folds of the search (3).")

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from multilab.cli import completion
+from multilab.core.files import not_a_file
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -107,6 +108,13 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return on_engine
 
 
-output_option = functools.partial(click.option, "-o", "--output", metavar="FILE")
+def _writable(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Refuse a folder, a pipe or a device: files are written by renaming, which would put one in its place."""
+    if value is not None and (kind := not_a_file(value)):
+        raise click.BadParameter(f"{value} is {kind}: name a file to write.")
+    return value
+
+
+output_option = functools.partial(click.option, "-o", "--output", metavar="FILE", callback=_writable)
 tracking_option = click.option("--tracking-uri", metavar="URI", help="MLflow store (default: as for `multilab train`).")
 model_argument = click.argument("model", type=MODEL)

@@ -17,7 +17,7 @@ __all__ = ["Portfolio", "PortfolioMethod", "load_portfolio"]
 
 _BLOCK = {"reason", "set", "define", "linear", "sparse", "chars"}
 CHARS = "_chars"
-"""End of the name of a member that gets character n-grams of texts beside words."""
+"""End of the name of a member that gets character n-grams of texts in addition to words."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PortfolioMethod:
     sparse : dict
         Further changes on a sparse matrix.
     chars : bool
-        Whether it gets character n-grams of texts beside words; then its name ends in ``_chars``.
+        Whether it gets character n-grams of texts in addition to words; then its name ends in ``_chars``.
     """
 
     method: Method

@@ -183,7 +183,7 @@ def _completed(
     request: Request,
     entries: Sequence[PlannedMethod],
 ) -> Recommendation:
-    """Add how to take the highest mean, why there are no thresholds, and which of two estimates is to be reported."""
+    """Add how to take the highest mean, why there are no thresholds, and which of two estimates to report."""
     if chosen is None or recommendation.method is None:
         return recommendation
     sentences = recommendation.sentences

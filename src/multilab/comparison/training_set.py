@@ -159,7 +159,7 @@ class TrainingSet:
     encoder : TableEncoder or None
         What makes a matrix of a frame.
     texts : list of str
-        Columns of text whose words have character n-grams beside them, which only some methods get.
+        Columns of text that have character n-grams in addition to words, which only some methods get.
     no_grams : str
         Why there are none although there is text.
     folds : list of (train, test)
@@ -212,7 +212,7 @@ class TrainingSet:
     def inputs(self, method: Method, chars: bool = False) -> tuple[Any, Any, np.ndarray | None]:
         """Return the rows as a method learns from them, its scaler, and the columns that it gets; None: all.
 
-        No label is read. Words have the same columns with n-grams beside them and without.
+        No label is read. Words have the same columns with and without n-grams.
         """
         X, columns = self.X, None
         if self.encoder is None:

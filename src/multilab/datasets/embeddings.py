@@ -81,7 +81,7 @@ class Embedding:
         if self.digest not in ("", digest):
             raise DatasetError(
                 f"the files in {self.folder} are not those that training had (sha256 {digest[:12]}, not "
-                f"{self.digest[:12]}): put the model back, or fit anew"
+                f"{self.digest[:12]}): put the model back, or fit again"
             )
         return replace(self, digest=digest)
 

@@ -139,7 +139,7 @@ def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: Pro
     return FoundFile(file, cached, "download", sha)
 
 
-@functools.lru_cache(maxsize=64)  # a file of one's own is verified whenever its dataset is looked up
+@functools.lru_cache(maxsize=64)  # a user's file is verified whenever its dataset is looked up
 def _checksum(file: CardFile, path: Path, _state: tuple[int, int, int]) -> str:
     """Return the sha256 of a verified file; a file in the same state is not read again."""
     return _verified(_content(file, path), file, path)

@@ -134,9 +134,10 @@ def read_bytes(path: PathLike, limits: Limits | None = None) -> bytes:
 def require_file(path: PathLike) -> Path:
     """Return the path of a data file; refuse a folder, a pipe, a device, and a path that does not exist."""
     if kind := not_a_file(path):
-        raise DatasetError(f"it is {kind}, not a data file", path)
+        hint = "; only fit and predict read a folder, if it holds Parquet files" if Path(path).is_dir() else ""
+        raise DatasetError(f"it is {kind}, not a data file{hint}", path)
     if not Path(path).is_file():
-        raise DatasetError("there is no such file", path)
+        raise DatasetError("there is no such file or folder; check the path", path)
     return Path(path)
 
 
@@ -220,7 +221,7 @@ def decode(content: bytes, path: PathLike | None = None, encoding: str | None = 
 
 
 def _decode_windows(content: bytes, path: PathLike | None, line: int, wrong: int) -> str:
-    """Return text as Windows-1252; refuse text that is UTF-8 but for some bytes, and what neither of the two is."""
+    """Return text as Windows-1252; refuse text that is UTF-8 except for some bytes, and what neither of the two is."""
     text, undefined = "", None
     try:
         text = content.decode("cp1252")

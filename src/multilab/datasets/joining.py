@@ -145,7 +145,7 @@ def with_groups(table: CodedTable, column: str | None) -> CodedTable:
             raise DatasetError(f"groups: '{excerpt(column)}' is a label", table.path)
         raise DatasetError(f"groups: '{excerpt(column)}' is not a column{did_you_mean(column, names)}", table.path)
     if len(names) == 1:
-        raise DatasetError("no feature is left beside the groups", table.path)
+        raise DatasetError("no feature is left besides the groups", table.path)
     j = names.index(column)
     codes, texts = np.asarray(table.values[:, [j]]).ravel(), table.columns[j].values or ()
     if absent := int(np.isnan(codes).sum()):

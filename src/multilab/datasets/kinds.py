@@ -216,8 +216,8 @@ def kind_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[Kind, ...]:
     A column holds numbers or dates if at least 99 of 100 cells that are not missing do.
 
     - **Numbers** have one unit or currency, or none. A cell with a single reading decides for the others: ``1,234`` is
-      ambiguous, but not beside ``1,5``. If all points stand before three digits (9.612), they are decimal points; but
-      integers below 1000 in the same column show thousands if a cell ends in 0 (9.600 beside 800), else both readings
+      ambiguous, but not next to ``1,5``. If all points stand before three digits (9.612), they are decimal points; but
+      integers below 1000 in the same column show thousands if a cell ends in 0 (9.600 next to 800), else both readings
       remain. Both also remain if there are no such integers and most cells end in 0.
     - **Dates** are ambiguous if no day is above 12. Years have four digits, months are numbers or English names.
     - **Identifiers** are categories: leading zeros without a unit, a plus and 8 digits, more than 15 digits, and
@@ -328,7 +328,7 @@ def _unit(text: str) -> str:
 
 
 def _may_lack_unit(parts: _Parts, unit: str) -> bool:
-    """Return whether a number without a unit belongs to a column with one: 0.39 beside 39% may mean 39 or 0.39."""
+    """Return whether a number without a unit belongs to a column with one: 0.39 next to 39% may mean 39 or 0.39."""
     return not parts.unit and (unit != "%" or not parts.body.strip("0.,"))
 
 
@@ -398,7 +398,7 @@ def _number_styles(cells: Sequence[tuple[_Parts, int]], total: int) -> tuple[str
         return (english,)
     round_ones = sum(count for body, count in pointed if body.endswith("0"))
     if short_integers:
-        # A program that writes 9.600 for 9.6 writes 800.000 for 800, so that 800 beside 9.600 shows thousands.
+        # A program that writes 9.600 for 9.6 writes 800.000 for 800, so that 800 next to 9.600 shows thousands.
         return ("comma",) if round_ones else (english, "comma")
     return (english, "comma") if round_ones * 2 > sum(count for _, count in pointed) else (english,)
 

@@ -141,7 +141,7 @@ def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
     tags = [split_tags(cell, separator) for cell in cells]
     kept = [j for j, name in enumerate(names) if name not in options.columns]
     if not kept:
-        raise DatasetError("no feature is left beside the tags", table.path)
+        raise DatasetError("no feature is left besides the tags", table.path)
     rows = np.arange(len(table.values))
     firsts = rows
     if options.item is not None:

@@ -30,6 +30,8 @@ __all__ = ["LARGE_CELLS", "ParquetTable", "column_names", "is_large"]
 LARGE_CELLS = 2**27
 """Rows times columns from which on a Parquet file is read in batches: 1 GiB as float64, of which a fit needs copies."""
 
+_FILES = "[!.]*.parquet"  # a name that begins with a dot is of a system or of an unfinished copy
+
 BATCH_ROWS = 2**16  # rows of a batch: large enough for fast columns, small enough for wide tables
 
 
@@ -150,7 +152,7 @@ class ParquetTable:
         return CodedTable(values, Y, columns, self.label_columns, self.path, Limits())
 
     def kept(self, rows: pa.Table, kinds: Mapping[str, Kind], start: int = 0) -> RawData:
-        """Return rows as `multilab.datasets.load` has those of a table of one's own, with the kinds of the columns."""
+        """Return rows as `multilab.datasets.load` has those of a user's own table, with the kinds of the columns."""
         return self.coded(rows, start).kept(kinds)
 
     def digest(self) -> str:
@@ -166,7 +168,7 @@ def is_large(path: PathLike) -> bool:
     """Return whether a path is a Parquet file of at least `LARGE_CELLS` cells, or a folder of Parquet files."""
     path = Path(path)
     if path.is_dir():
-        return any(path.glob("*.parquet"))
+        return any(path.glob(_FILES))
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return False
     try:
@@ -188,7 +190,7 @@ def column_names(path: PathLike) -> list[str]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(path.glob("*.parquet"))
+    files = sorted(path.glob(_FILES))
     if not files:
         raise DatasetError("the folder holds no file *.parquet", path)
     return files

@@ -15,7 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.digests import sha256_digest
-from multilab.core.files import PathLike, not_a_file
+from multilab.core.files import PathLike
 from multilab.datasets.arff import read_arff
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop
@@ -78,12 +78,11 @@ def find_format(path: PathLike) -> str:
     Raises
     ------
     DatasetError
-        The extension is unknown.
+        There is no such file, or its extension is unknown.
     """
     extension = plain_name(path)[1]
     if extension not in FORMATS:
-        if kind := not_a_file(path):
-            raise DatasetError(f"it is {kind}, not a data file", path)
+        require_file(path)
         raise DatasetError(f"unknown extension '{extension}'; known: {' '.join(FORMATS)}", path)
     return FORMATS[extension]
 

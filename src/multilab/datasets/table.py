@@ -276,7 +276,7 @@ def _is_blank(record: list[str], width: int) -> bool:
 def _regular_body(records: _Records, width: int, path: PathLike) -> tuple[_Records, int, DatasetError | None]:
     """Return records that pandas reads as the csv module does, the number of rows, and the first fault after them.
 
-    They are those of the file if it is regular; otherwise they are written anew up to the first fault.
+    They are those of the file if it is regular; otherwise they are written again up to the first fault.
     """
     if rows := _regular_rows(records, width):
         return records, rows, None

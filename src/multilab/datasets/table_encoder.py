@@ -405,14 +405,14 @@ def texts_of(columns: Sequence[TableColumn | FeatureColumn]) -> list[str]:
 
 
 def with_grams(columns: Sequence[TableColumn]) -> list[TableColumn]:
-    """Return columns of which those of text have character n-grams beside words."""
+    """Return columns of which those of text have character n-grams in addition to words."""
     return [replace(one, kind=Kind("text", "chars")) if one.kind == Kind("text") else one for one in columns]
 
 
 def encoder_with_rows(name: str, *, chars: bool = False) -> tuple[TableEncoder, RawData | Dataset]:
     """Return the encoder of a dataset, and its rows before imputation; for a table, the rows as they were read.
 
-    With ``chars`` columns of text have character n-grams beside words.
+    With ``chars`` columns of text have character n-grams in addition to words.
     """
     wanted = card(name)
     if wanted.generator is not None:

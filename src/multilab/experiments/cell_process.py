@@ -211,7 +211,7 @@ def _data_bytes() -> int:
 
 
 def begin_worker() -> None:
-    """End the worker when it is interrupted or its parent dies; otherwise it would wait for work for ever."""
+    """End the worker when it is interrupted or its parent dies; otherwise it would wait for work forever."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = parent_process()
     assert parent is not None

@@ -49,10 +49,10 @@ class OwnData(WorkerPlugin):
 
 
 def _files(name: str) -> dict[str, bytes]:
-    """Return the files of a dataset by their names beside its card, and the card."""
+    """Return the files of a dataset by their names next to its card, and the card."""
     card = datasets.card(name)
     paths = {}
-    for found in find_files(card):  # one from a mirror or a cache gets its place beside the card
+    for found in find_files(card):  # one from a mirror or a cache gets its place next to the card
         ending = found.path.name.removeprefix(Path(found.file.path).name)
         paths[found.file.path + ending] = found.path
     paths |= {path.relative_to(card.location.parent).as_posix(): path for path in card.label_files.values()}

@@ -28,6 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from multilab.core import MultilabError
+from multilab.core.digests import sha256_digest
 from multilab.experiments.cell_child import Child, ChildKilled
 from multilab.experiments.cell_process import expected_effort, first_split, known_to_pass, run_cell_within
 from multilab.experiments.cells import Cell, split_refs, with_reads
@@ -57,6 +58,8 @@ _VISIBLE = 90.0
 """Seconds after which a file on a shared disk must be visible; network disks keep their listings for up to a minute."""
 _START = 120.0
 """Seconds that children have to start and load data; on an idle machine they take three."""
+_GOODBYE = 2.0
+"""Seconds that a scheduler has to answer a command that ends, as one that is stopped never does."""
 _LOST = 5
 """Connections that may be lost one after another without any cell being finished in between."""
 
@@ -206,6 +209,7 @@ def _connected(engine: Engine) -> Iterator[Client]:
     client = _client(engine)
     _announce(engine, client)
     try:
+        _check_versions(client, engine)
         yield client
     finally:
         _close(client)
@@ -227,7 +231,31 @@ def _client(engine: Engine) -> Client:
 
 def _close(client: Client) -> None:
     with contextlib.suppress(Exception):
-        client.close(timeout=5)
+        client.close(timeout=_GOODBYE)
+
+
+def _check_versions(client: Client, engine: Engine, workers: list[str] | None = None) -> None:
+    """Refuse workers with another version of this file: they may die of what they are sent, or misread it."""
+
+    async def ask() -> dict[str, Any]:
+        answers: dict[str, Any] = await client.run(_version, workers=workers, on_error="return")
+        return answers
+
+    try:
+        answers = client.sync(ask, callback_timeout=min(5.0, engine.patience))
+    except Exception:  # a worker or the scheduler goes, or is stopped: the cells wait for it
+        return
+    own = _version()
+    other = sorted(name for name, found in answers.items() if found != own and not isinstance(found, OSError))
+    if other:
+        raise ExperimentError(
+            f"{len(other)} of {len(answers)} workers of {engine.where} have another version of multilab, the first: "
+            f"{other[0]}; install the version of this machine there and start them again"
+        )
+
+
+def _version() -> str:
+    return sha256_digest(Path(__file__).read_bytes())
 
 
 _TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
@@ -251,7 +279,7 @@ def _submitted(client: Client, engine: Engine, function: Callable[..., Any], *ar
 
 
 def _send_data(client: Client, engine: Engine, items: Iterable[Item]) -> None:
-    """Send tables of one's own that the items read, so that workers need not have them."""
+    """Send the user's own tables that the items read, so that workers need not have them."""
     from distributed.client import ClosedClientError
 
     from multilab.experiments.dask_data import send
@@ -343,8 +371,11 @@ class _Run:
         if self._notice.answers:
             with contextlib.suppress(Exception):
                 self._client.cancel([future for future, _ in self._futures.values()], force=True)
-                self._client.run(_forget, self._token, on_error="ignore")
+                self._client.sync(self._forget, callback_timeout=_GOODBYE)
         _close(self._client)
+
+    async def _forget(self) -> None:
+        await self._client.run(_forget, self._token, on_error="ignore")
 
     def settled(self, items: Sequence[Item], deadline: float | None = None) -> Iterator[tuple[Item, str | None]]:
         """Yield the items as they finish, with the reasons of failures."""
@@ -495,7 +526,7 @@ class _Run:
 
 
 class _Notice:
-    """Asks the scheduler every five seconds for its workers, and says once that there is none.
+    """Asks the scheduler every five seconds for its workers; checks new ones, and says once that there is none.
 
     Attributes
     ----------
@@ -506,6 +537,7 @@ class _Notice:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._next, self._since, self._said = 0.0, time.monotonic(), False
+        self._seen: set[str] | None = None
         self.answers = True
 
     def show(self, client: Client) -> None:
@@ -522,6 +554,10 @@ class _Notice:
             raise _unreachable(self._engine, error) from None
         except Exception:  # the connection was lost in between
             return
+        new = [name for name in workers if self._seen is not None and name not in self._seen]
+        self._seen = set(workers)
+        if new:
+            _check_versions(client, self._engine, new)
         if workers:
             self._since, self._said = now, False
         elif not self._said and now - self._since >= min(5.0, self._engine.patience):
@@ -614,9 +650,19 @@ def _given_up(item: Item, store: Store, reason: str) -> str:
 # ---------------------------------------------------------------- what a worker does
 
 _children: list[Child] = []
-_lock, _alone = threading.Lock(), threading.Lock()
+_lock, _alone, _keeping = threading.Lock(), threading.Lock(), threading.Lock()
 
 
+@contextlib.contextmanager
+def _naming_host() -> Iterator[None]:
+    """Say which worker has a full disk; an OSError that travels is taken for one of the connection."""
+    try:
+        yield
+    except OSError as error:
+        raise ExperimentError(f"{socket.gethostname()}: {error}") from None
+
+
+@_naming_host()
 def compute(task: Task, *needs: Answer) -> Answer:
     """Compute an item in a child of this worker."""
     from distributed import get_worker
@@ -643,13 +689,18 @@ def _failed(item: Item, store: Store, reason: str) -> Answer:
 
 
 def _keep(need: Answer, store: Store) -> None:
-    """Put what an item reads into the store of this worker."""
-    if need.content is not None and not store.has(need.item.key):
-        store.put(need.item.key, unpack_cell(need.item.key, need.content))
-    elif need.record:
-        store.write_failure(need.item.key, need.record)
+    """Put what an item reads into the store of this worker.
+
+    A failure that is there is not written again: another cell, which may be looking for it, would miss it meanwhile.
+    """
+    with _keeping:
+        if need.content is not None and not store.has(need.item.key):
+            store.put(need.item.key, unpack_cell(need.item.key, need.content))
+        elif need.record and store.failure(need.item.key) != need.record:
+            store.write_failure(need.item.key, need.record)
 
 
+@_naming_host()
 def _tried(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a child, and once more in another one if the child is killed."""
     for left in reversed(range(_TRIES)):

@@ -103,7 +103,7 @@ def encoded_rows(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
 
 
 def ref_with_grams(ref: SplitRef) -> SplitRef:
-    """Return a split of a table whose texts are encoded with character n-grams beside words."""
+    """Return a split of a table whose texts are encoded with character n-grams in addition to words."""
     return replace(ref, encoder=ref.encoder.removesuffix(_GRAMS) + _GRAMS)
 
 

@@ -202,10 +202,10 @@ def _same(computed: float, expected: float, allowed: float) -> bool:
     return computed == expected or (math.isnan(computed) and math.isnan(expected))
 
 
-def _run(cells: list[Any], folder: str, title: str) -> tuple[Any, dict[str, str]]:
-    """Run cells in the gate's store; return it, and the reasons of failed cells by label."""
+def _run(study: Study, cells: list[Any], folder: str, title: str) -> tuple[Any, dict[str, str]]:
+    """Run cells in the gate's store, within the limits of the study; return it, and the reasons of failed cells."""
     store = Store(folder)
-    failed = run_cells(cells, store, progress=ProgressBar(f"gate: {title}"))
+    failed = run_cells(cells, store, progress=ProgressBar(f"gate: {title}"), limits=study.limits)
     counts, warned = count_warnings([cell.key for cell in cells], store)
     if warned:
         categories = ", ".join(f"{category} {count}" for category, count in counts.most_common())
@@ -228,7 +228,7 @@ def recompute_study(
     cells = [cell for method in chosen for cell in (*study_cells(study, method), *gate_case_cells(study, method))]
     wanted = {read.key for cell in cells for read in cell.reads}
     reads = [cell for cell in base_score_cells(study) if cell.key in wanted]
-    store, failed = _run([*reads, *cells], folder, study.name)
+    store, failed = _run(study, [*reads, *cells], folder, study.name)
     done = [cell for cell in cells if store.has(cell.key)]
     computed = fingerprints(done, store)
     weak = _no_better_than_constant(study, chosen, done, store, verbose)
@@ -322,7 +322,7 @@ def recompute_sample(
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         picked = np.random.default_rng(seed).choice(len(cells), size=size, replace=False)
         cells, drawn = [cells[index] for index in sorted(picked)], f" (seed {seed})"
-    store, failed = _run(cells, folder, f"{len(cells)} cells of {study.name}{drawn}")
+    store, failed = _run(study, cells, folder, f"{len(cells)} cells of {study.name}{drawn}")
     done = [cell for cell in cells if store.has(cell.key)]
     extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
     computed = fingerprints(done, store, study.conventions, extra)

@@ -53,7 +53,7 @@ def fit_batches(
         One of the classes below; it is fitted in place, and is then like any other of its class.
     batches : iterable of (X, Y)
         X of shape (n, d), dense or sparse, and labels Y of shape (n, q), all observed. Where several passes are needed,
-        it must start anew each time that it is iterated over, as a list does and a generator does not.
+        it must start from the beginning each time it is iterated over, as a list does and a generator does not.
     n_rows : int, optional
         Number of rows of all batches; it saves the pass that counts them for `NystroemKernelELM`.
     epochs : int, default=1
@@ -80,7 +80,10 @@ def fit_batches(
     `MLNB` without its search         1       exact, from merged means and squared deviations; it needs
                                               ``components=None`` and ``generations=0``
     `NystroemKernelELM`               3, or   exact, with the landmarks that ``fit`` draws; passes count
-                                      2       the rows, collect the landmarks, and add up the sums
+                                      2       the rows, collect the landmarks, and add up the sums. The
+                                              landmarks need a pass of their own, because the sums take the
+                                              kernel of every row with all of them (and with a ``gamma`` from
+                                              their distances), and a reservoir has them only at its end
     `NativeMultiLabel` on XGBoost     4 or    that of XGBoost's external memory: quantised batches in a
                                       more    temporary folder, with quantiles of its sketch
     `BinaryRelevance`                 epochs  that of ``partial_fit`` of the base classifier on the same
@@ -110,7 +113,7 @@ def fit_batches(
         raise MethodError(f"epochs={epochs}: there must be at least one")
     passes = epochs if isinstance(estimator, BinaryRelevance) else 1
     if iter(batches) is batches and (passes > 1 or isinstance(estimator, NystroemKernelELM | NativeMultiLabel)):
-        raise MethodError("several passes are needed: give batches that start anew, such as a list, not a generator")
+        raise MethodError("several passes are needed: give a list of batches, not a generator")
     if isinstance(estimator, NativeMultiLabel):
         fit_boosted(estimator, lambda: _validated(estimator, batches))
         return estimator

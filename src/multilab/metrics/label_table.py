@@ -279,7 +279,7 @@ def over_assigned(labels: Iterable[Any], rates: Any, frequencies: Any) -> list[O
     excess = rate - np.maximum(3 * frequency, frequency + 0.2)
     each = [OverAssigned(*values) for values in zip(labels, rate.tolist(), frequency.tolist(), strict=True)]
     order = np.argsort(frequency - rate, kind="stable")
-    return [each[j] for j in order if excess[j] > 1e-9]  # a share that equals the limit but for rounding is no excess
+    return [each[j] for j in order if excess[j] > 1e-9]  # equal except for rounding is no excess
 
 
 def _percent(share: float) -> str:

@@ -1,6 +1,6 @@
 """Metrics of the k labels with the highest scores of a row: precision, recall and normalised discounted gain.
 
-Of labels tied at the border of the k a random choice is expected, so that the value does not depend on the order of the
+Ties at the border of the k are averaged over random choices, so the value does not depend on the order of the
 labels (as in scikit-learn's ``ndcg_score``). A row without relevant label counts 0.
 
 Scores may be sparse, such as the 100 best labels of each row (`multilab.methods.sparse_scores.top_scores`). A label

@@ -52,7 +52,7 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
     ----------
     settings : mapping
         ``dataset``, ``method``, ``mapping`` (content of the method's YAML), ``protocol``, ``seed``, ``tune``,
-        ``objective``, ``calibration``; ``chars`` if texts have character n-grams beside words.
+        ``objective``, ``calibration``; ``chars`` if texts have character n-grams in addition to words.
     dataset, protocol : optional
         Instead of those of the settings.
     """

@@ -71,6 +71,9 @@ def predict_file(
                 assigned += decisions.sum(axis=0, dtype=np.int64)
                 write(rows.select(copied.column_names), model.frame_of(scores, decisions))
         os.replace(scratch, target)
+    except OSError as error:  # a full disk
+        error.filename = error.filename or str(target)
+        raise
     finally:
         scratch.unlink(missing_ok=True)
     notes = EncodedRows(None, {name: dict(counts) for name, counts in unknown.items()}, imputed, unreadable).notes()

@@ -37,7 +37,7 @@ class FitOptions:
     decision, calibration : str or None
         See :func:`multilab.models.final_fit.decided`.
     chars : bool
-        Whether texts have character n-grams beside words.
+        Whether texts have character n-grams in addition to words.
     register : str or None
         Name in the registry.
     metric : str or None

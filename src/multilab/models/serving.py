@@ -38,7 +38,7 @@ HOST = "127.0.0.1"
 MEGABYTES = 16
 """Limit of a request's body: this many are decoded in seconds, and hold some 10,000 rows of 100 columns."""
 
-_BODY_SECONDS = 60.0  # a slow client must not hold a connection for ever
+_BODY_SECONDS = 60.0  # a slow client must not hold a connection forever
 _MESSAGE_CHARACTERS = 300  # of an error: it may repeat text of the request
 _FEW_COLUMNS = 6  # a request with more columns does not fit a line of the terminal and goes to a file
 

@@ -278,7 +278,7 @@ def seconds_figure(board: Leaderboard, baseline: str) -> Figure:
 
 
 def _name_points(ax: Axes, points: Sequence[tuple[str, float, float, str]]) -> None:
-    """Write names beside points, each where it covers no point and no name before it; one without room has none."""
+    """Write names next to points, each where it covers no point and no name before it; one without room has none."""
     inch, dots = ax.figure.dpi / 72, [ax.transData.transform((x, y)) for _, x, y, _ in points]
     taken = [(x - 4 * inch, y - 4 * inch, x + 4 * inch, y + 4 * inch) for x, y in dots]
     right = ax.get_window_extent().x1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multilab.claims.paper import find
-from multilab.core import record_checksums, report_dir, write_atomically, write_content
+from multilab.core import read_json, record_checksums, report_dir, write_atomically, write_content
 from multilab.core.settings import identity
 from multilab.datasets import prepared_meta
 from multilab.experiments.comparisons import comparisons, headline_metrics, study_ranks
@@ -31,7 +31,8 @@ def write_report(study: Study) -> Path:
     """Write what follows from the scores of a study to its report folder and return the page.
 
     Each variant of two methods or more is compared by itself in a file of its own. The studies of the
-    arena are compared on its page, `multilab arena rank` and `multilab arena page`.
+    arena are compared on its page, `multilab arena rank` and `multilab arena page`. The environment is that in which
+    cells were computed last: it is written only where `write_results` has removed it.
     """
     folder = report_dir(study.name)
     scores = read_scores(folder)
@@ -41,9 +42,10 @@ def write_report(study: Study) -> Path:
     written = write_comparisons(study, scores)
     contents = {
         "study.json": described(study),
-        "datasets.json": [dataset_description(study, name) for name in study.datasets],
-        "environment.json": _environment(study),
+        "datasets.json": _datasets(study, folder),
     }
+    if not (folder / "environment.json").is_file():
+        contents["environment.json"] = _environment(study)
     written += [_write(folder, name, content) for name, content in contents.items()]
     record_checksums(folder, [*written, "cells.csv", "claims.json", "counterfactuals.json"])
     return study_page(folder, parallel_map)
@@ -100,6 +102,24 @@ def _environment(study: Study) -> dict[str, Any]:
 def dataset_description(study: Study, name: str) -> dict[str, Any]:
     """Return what a report says of a dataset and of its splits."""
     return {**dataset_facts(name), "split_digests": split_digests(name, study.protocol_of(name))}
+
+
+def _datasets(study: Study, folder: Path) -> list[dict[str, Any]]:
+    """Return the descriptions of the datasets; those that are written stay where data were not prepared, or only again.
+
+    ``key`` is of the code that read the files, ``source`` says where these came from: neither changes the data.
+    """
+    path = folder / "datasets.json"
+    written = {card["name"]: card for card in (read_json(path) if path.is_file() else ())}
+    cards = []
+    for name in study.datasets:
+        card, old = dataset_description(study, name), written.get(name, {})
+        if old and "digest" not in card:
+            card = old
+        elif old.get("digest") == card.get("digest"):
+            card |= {key: old[key] for key in ("key", "source") if key in old}
+        cards.append(card)
+    return cards
 
 
 def described(study: Study) -> dict[str, Any]:

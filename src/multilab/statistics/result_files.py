@@ -120,6 +120,10 @@ def _with_keys(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
     return table.merge(read_table(path, [*CELL, "key"]), on=CELL, how="left") if path.is_file() else table
 
 
+def _lines(path: Path) -> set[str]:
+    return set(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else set()
+
+
 def write_results(
     folder: Path | str,
     scores: pd.DataFrame,
@@ -129,6 +133,9 @@ def write_results(
     unfinished: pd.DataFrame | None = None,
 ) -> None:
     """Write the tables of a study's cells.
+
+    If cells were computed, which new rows of ``measured.csv`` show, ``environment.json`` is removed: the next report
+    describes the machine of today.
 
     Parameters
     ----------
@@ -141,7 +148,10 @@ def write_results(
         there is no such file.
     """
     folder = Path(folder)
+    before = _lines(folder / "measured.csv")
     write_table(folder / "measured.csv", measured.drop(columns="key"))
+    if _lines(folder / "measured.csv") - before:
+        (folder / "environment.json").unlink(missing_ok=True)
     for name, table in (("tuned.csv", tuned), ("sampling.csv", sampling), ("unfinished.csv", unfinished)):
         if table is None or table.empty:
             (folder / name).unlink(missing_ok=True)

@@ -239,3 +239,11 @@ def test_without_scripts_all_tables_are_shown_and_no_control(chromium, folder):
     assert boxes("#leaderboard .panel table") == (24, 24)
     assert boxes(".controls, .scripted")[0] == 0
     assert boxes("#like .unscripted") == (1, 1)
+
+
+def test_closed_details_are_not_printed(browser):
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    closed = "document.querySelector('details:not([open])')"
+    assert browser.evaluate(f"{closed}.getBoundingClientRect().height") == 0
+    assert browser.evaluate(f"(one => {{ one.open = true; return one.getBoundingClientRect().height; }})({closed})") > 0
+    browser.call("Emulation.setEmulatedMedia", media="")

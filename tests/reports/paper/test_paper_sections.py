@@ -21,6 +21,7 @@ from multilab.claims.published import check_layouts
 from multilab.core import write_content
 from multilab.reports import ReportError, build_report, load_report
 from multilab.reports.paper.cells import names_on_page, tally
+from multilab.reports.paper.claims import program_views
 from multilab.reports.paper.errata import note
 from multilab.reports.paper.friedman import friedman_tables
 from multilab.reports.paper.tables import kept_layers, paper_tables
@@ -336,6 +337,15 @@ def test_our_columns_are_in_the_published_tables_without_a_verdict(checkout):
         assert block.agreeing[column] == "–"
         assert sum(count for _, count, _ in table.verdicts) == 35  # the printed cells alone
     assert "ML-kNN (all)" not in str(tables["6"].blocks)  # ranks are of the printed methods
+
+
+def test_programs_show_titles_and_what_was_not_run(checkout):
+    views = program_views(load_report(checkout / "reports" / "mlwse"), PAPER.programs)[1]
+    columns = {view.title: view.columns for view in views}
+    assert not [name for view in views for pair in view.columns.items() for name in pair if "_" in name]
+    assert columns["Fair"]["MLWSE-L1 (stopped)"] == "MLWSE-L1 (stopped)"
+    assert columns["As printed"]["MLWSE-L1 (stopped)"] == "not run"
+    assert columns["As printed"]["SVM (linear)"] == "SVM (linear)"
 
 
 def test_cells_of_a_cascade_say_how_many_layers_it_keeps(checkout):

@@ -30,7 +30,7 @@ class VarianceRanking(RankingSelector):
 
     Notes
     -----
-    Variances depend on the units of the features. Equal ones, but for rounding, are ranked by the column number.
+    Variances depend on the units of the features. Equal ones, except for rounding, are ranked by the column number.
 
     Examples
     --------

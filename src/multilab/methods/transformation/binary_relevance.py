@@ -32,7 +32,7 @@ class BinaryRelevance(WeightedPartialClassifier):
         ensemble=False)`` with min(5, size of the rarer class) folds. "libsvm": ``SVC(probability=True)``,
         deprecated in scikit-learn 1.9.
     n_jobs : int, optional
-        Labels fitted at the same time, in threads. Does not change the result, but for ``LinearSVC`` with its dual
+        Labels fitted at the same time, in threads. Does not change the result, except for ``LinearSVC`` with its dual
         solver: threads share liblinear's random numbers. ``LinearSVC(dual=False)`` draws none.
     random_state : int or RandomState, optional
         Seed of the base classifiers, the same for all labels; None leaves theirs.

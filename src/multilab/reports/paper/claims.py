@@ -136,9 +136,11 @@ def program_views(report: ReportData, programs: Mapping[str, Program]) -> tuple[
             kept = f"{share[0]} of {share[1]}" if share else ""
             hint = f"so far: {so_far}" if so_far else shown.get("limit") or kept
             rows.append((str(shown.get("outcome", "")), str(hint), claim.get("program") == name))
-        columns = {
-            report.method_title(method): report.method_title(column) for method, column in program.columns.items()
-        }
+        columns = {}
+        for method, column in program.columns.items():
+            # A name that only claims use is shown as its fair column; a column without a title was not run.
+            row = report.all_titles.get(method) or report.method_title(programs["fair"].columns[method])
+            columns[row] = report.all_titles.get(column, column if column == method else "not run")
         views.append(ProgramView(title, program.rule, program.results_known, columns, tuple(rows)))
     return tuple(claim["id"] for claim in judged), views if judged else []
 
