@@ -13,11 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from multilab.decision import (
     CalibratedMultiLabelClassifier,
     TunedThresholdClassifier,
-    calibrated,
     cost_thresholds,
     guarded_thresholds,
     macro_f1_thresholds,
-    tuned_threshold,
 )
 from multilab.methods import BinaryRelevance
 from multilab.methods.base import MethodError
@@ -125,20 +123,6 @@ def test_calibration_of_a_label_is_that_of_its_observed_rows(method):
     np.testing.assert_allclose(P[:, :3], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("calibration", [None, "sigmoid", "temperature"])
-@pytest.mark.parametrize("policy", ["per_label", "global", "top_k", "cost", "fixed"])
-def test_with_complete_labels_both_classes_are_those_of_the_study(policy, calibration):
-    given = {"policy": policy, "calibration": calibration, "cv": FOLDS}
-    ours, theirs = TunedThresholdClassifier(PLAIN, **given), tuned_threshold.TunedThresholdClassifier(PLAIN, **given)
-    for each in ours, theirs:
-        each.fit(X, Y)
-    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
-    both = CalibratedMultiLabelClassifier, calibrated.CalibratedMultiLabelClassifier
-    one, other = (wrapper(PLAIN, cv=FOLDS).fit(X, Y).predict_proba(X) for wrapper in both)
-    np.testing.assert_array_equal(one, other)
-
-
 def test_an_estimator_that_cannot_learn_from_them_is_refused_in_one_line():
     forest = ExtraTreesClassifier(5, random_state=0)
     with pytest.raises(MethodError, match="ExtraTreesClassifier cannot learn from partially observed labels"):
@@ -171,4 +155,5 @@ def test_scores_in_another_order_of_the_labels_are_refused():
 
 def test_nothing_to_route_is_no_error():
     with config_context(enable_metadata_routing=True):
-        assert TunedThresholdClassifier(PLAIN, cv=FOLDS).fit(X, Y).predict(X).shape == Y.shape
+        for wrapper in (TunedThresholdClassifier, CalibratedMultiLabelClassifier):
+            assert wrapper(PLAIN, cv=FOLDS).fit(X, Y).predict(X).shape == Y.shape

@@ -91,7 +91,15 @@ def test_base_learners_see_the_same_labels_as_the_method_that_reads_their_scores
     assert (store.arrays(stack.key)["scores"] != store.arrays(complete.key)["scores"]).any()
 
 
-@pytest.mark.parametrize("method", ["lp", "erf_pct", "decide_half", "rf_ml"])
+def test_decisions_are_tuned_on_the_observed_labels(store):
+    cell = toy_cell("decide_macro_f1")
+    assert run_cell(cell, store) is None
+    complete = replace(cell, observed=None)
+    assert run_cell(complete, store) is None
+    assert (store.arrays(cell.key)["decisions"] != store.arrays(complete.key)["decisions"]).any()
+
+
+@pytest.mark.parametrize("method", ["lp", "erf_pct", "rf_ml"])
 def test_a_method_that_needs_complete_labels_refuses_hidden_ones(method, store):
     reason = run_cell(toy_cell(method), store)
     assert reason is not None

@@ -12,7 +12,6 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import parallel_map
 from multilab.experiments.fitting import build, fitted_attribute, predict_with_scores
 from multilab.experiments.method import Method, load_method
-from multilab.experiments.method_file import check_method_file
 from multilab.experiments.search import distributions
 from multilab.experiments.study import load_study, study_from
 
@@ -108,18 +107,27 @@ def test_settings_of_a_study_reach_the_methods_they_name():
         ),
         (lambda: study_from("x", {"datasets": ["flags"], "limits": {"seconds": 5}}), "limits.gigabytes is missing"),
         (lambda: Method.from_mapping("x", {"k": 1}), "no _target_"),
-        (lambda: Method.from_mapping("x", {"_target_": "a.B", "preprocessing": "log"}), "preprocessing 'log'"),
-        (lambda: check_method_file("x", {"preprocessing": "minmx"}), "'minmx'; did you mean 'minmax'"),
+        (lambda: Method.from_mapping("x", {"_target_": "a.B", "preprocessing": "log"}), "or standard, got 'log'"),
         (
-            lambda: check_method_file("x", {"base_scores": "br"}),
+            lambda: Method.from_mapping("x", {"_target_": "a.B", "preprocessing": "minmx"}),
+            "'minmx'; did you mean 'minmax'",
+        ),
+        (
+            lambda: Method.from_mapping("x", {"_target_": "a.B", "base_scores": "br"}),
             r"x\.yaml: base_scores must be a list, got 'br'",
         ),
         (
-            lambda: check_method_file("x", {"inner_cv": {"fold": 3}}),
+            lambda: Method.from_mapping("x", {"_target_": "a.B", "inner_cv": {"fold": 3}}),
             "unknown key .fold.; did you mean .folds.",
         ),
-        (lambda: check_method_file("x", {"search": {"k": {"type": "flot"}}}), "search.k.type must be float, int or"),
-        (lambda: check_method_file("x", {"search": {"k": {"low": 1}}}), "search.k.type is missing"),
+        (
+            lambda: Method.from_mapping("x", {"_target_": "a.B", "search": {"k": {"type": "flot"}}}),
+            "search.k.type must be float, int or",
+        ),
+        (
+            lambda: Method.from_mapping("x", {"_target_": "a.B", "search": {"k": {"low": 1}}}),
+            "search.k.type is missing",
+        ),
         (
             lambda: distributions(Method("x", "a.B", search={"k": {"type": "natural"}})),
             "search.k is not a search space",

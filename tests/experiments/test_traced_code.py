@@ -54,7 +54,6 @@ NOT_IN_KEYS = {
     "experiments/locks": "locks",
     "experiments/fit_costs": "seconds and memory, number of BLAS threads",
     "experiments/method": "settings, which are in the key; how a search sets them is in the key of tuned cells",
-    "experiments/method_file": SETTINGS,
     "experiments/study": SETTINGS,
     "experiments/running": "hands data from one module in the key to the next; measures and stores",
     "experiments/store": STORAGE,

@@ -20,7 +20,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from helpers import multilabel_checks
 from helpers.estimators import CONF, NOT_ARGUMENTS, build, checks, quick_instances, reasons
 from multilab import methods
-from multilab.decision.tuned_threshold import TunedThresholdClassifier
 from multilab.methods import discovery
 from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer
 from multilab.methods.labels import check_labels
@@ -100,8 +99,6 @@ def test_labels_are_passed_by_the_name_y(name: str) -> None:
 def test_every_method_file_names_an_estimator_and_its_arguments() -> None:
     known = {f"{c.__module__}.{c.__qualname__}": c for c in methods.all_estimators()}
     known["sklearn.pipeline.Pipeline"] = Pipeline  # of a transformer and a classifier
-    # the public class extends this one, whose code is in the keys of the study decisions
-    known["multilab.decision.tuned_threshold.TunedThresholdClassifier"] = TunedThresholdClassifier
     for path in CONF.glob("*.yaml"):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         cls = known[content["_target_"]]

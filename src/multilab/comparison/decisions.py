@@ -17,6 +17,7 @@ from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClas
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.execute import run_cells_within
 from multilab.experiments.fitting import indices
+from multilab.experiments.method import InnerFolds
 from multilab.experiments.store import Store
 from multilab.metrics.registry import defined
 from multilab.models.final_fit import DECISIONS, INNER_FOLDS
@@ -25,7 +26,7 @@ from multilab.statistics.leaderboard import SECONDS
 
 __all__ = ["Effects", "guarded_decisions", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
 
-_INNER = {"folds": INNER_FOLDS, "order": 1}
+_INNER = InnerFolds(folds=INNER_FOLDS, order=1)
 """As many as `multilab fit` has, so that both tune on models that saw equally many rows."""
 _CALIBRATION = ("log_loss", "brier_score", "expected_calibration_error")
 _Values = dict[str, dict[str, float]]

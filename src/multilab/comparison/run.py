@@ -37,7 +37,7 @@ from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.execute import slots
 from multilab.experiments.fitting import indices
-from multilab.experiments.method_file import METHOD_KEYS
+from multilab.experiments.method import METHOD_KEYS
 from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.store import Store
 from multilab.experiments.tables import ref_with_grams

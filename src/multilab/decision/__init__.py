@@ -11,10 +11,11 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_observed": ("CalibratedMultiLabelClassifier", "TunedThresholdClassifier"),
+        "calibrated": ("CalibratedMultiLabelClassifier",),
         "expected_f1": ("expected_f1_decisions",),
         "guard": ("guarded_thresholds",),
         "metric_stack": ("MetricStack",),
         "thresholds": ("best_k", "cost_thresholds", "global_threshold", "macro_f1_thresholds", "micro_f1_thresholds"),
+        "tuned_threshold": ("TunedThresholdClassifier",),
     },
 )

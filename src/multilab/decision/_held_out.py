@@ -14,8 +14,16 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routi
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
 from multilab.core.parallel import parallel
+from multilab.core.tables import in_another_order
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.labels import binary_classes, check_labels, label_names
+from multilab.methods.labels import (
+    binary_classes,
+    check_labels,
+    check_learns_from_missing,
+    is_partial,
+    label_names,
+    learns_from_missing,
+)
 from multilab.methods.out_of_fold import fold_seed, quiet_column_fit, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
@@ -24,7 +32,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
 class HeldOutScores(NamedTuple):
-    """Held-out scores, labels and weights of the training rows."""
+    """Held-out scores, labels (-1 where not observed) and weights of the training rows."""
 
     scores: np.ndarray
     Y: np.ndarray
@@ -41,6 +49,11 @@ class HeldOutClassifier(MultiLabelClassifier):
     cv: Any
     n_jobs: int | None
     random_state: Any
+
+    @property
+    def _accepts_missing_labels(self) -> bool:  # type: ignore[override]
+        base = self._base()
+        return self._is_prefit(base) or learns_from_missing(base)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -66,16 +79,23 @@ class HeldOutClassifier(MultiLabelClassifier):
             return _Precomputed()
         return BinaryRelevance(LogisticRegression()) if self.estimator is None else self.estimator
 
-    def _fit_held_out(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> HeldOutScores:
+    def _fit_held_out(
+        self, X: Any, y: Any, y_mask: Any, sample_weight: Any, fit_params: dict[str, Any]
+    ) -> HeldOutScores:
         """Fit the estimator to all rows and return the scores of models that have not seen the row."""
+        if isinstance(self.estimator, str) and in_another_order(
+            getattr(y, "columns", None), getattr(X, "columns", None)
+        ):
+            raise MethodError("X has the scores of the labels in another order: pass X[y.columns]")
         names = label_names(y)
-        classes, y = binary_classes(y)
-        Y = check_labels(y, missing=True, owner=type(self).__name__).astype(np.int64)  # int64: some compute 0 - 1 in it
-        if (Y < 0).any():
-            raise MethodError(f"{type(self).__name__} cannot learn from partially observed labels (NaN or -1 in y)")
+        classes, y = binary_classes(y) if y_mask is None else (None, y)
+        Y, base = check_labels(y, y_mask, missing=True, owner=type(self).__name__), self._base()
+        if not is_partial(Y):
+            Y = Y.astype(np.int64)  # some compute 0 - 1 in it
+        elif not self._is_prefit(base):
+            check_learns_from_missing(base)
         target = Y if classes is None else Y[:, 0]
         X, _ = indexable(X, Y)
-        base = self._base()
         if not hasattr(base, "predict_proba") and not hasattr(base, "decision_function"):
             raise MethodError(f"{type(base).__name__} has neither predict_proba nor decision_function")
         routed = self._routed(base, sample_weight, fit_params)
@@ -108,6 +128,8 @@ class HeldOutClassifier(MultiLabelClassifier):
         return prefit or isinstance(base, FrozenEstimator | _Precomputed)
 
     def _routed(self, base: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Bunch:
+        if sample_weight is None and not fit_params:  # scikit-learn's router has no answer for nothing
+            return Bunch(estimator=Bunch(fit={}), splitter=Bunch(split={}))
         if _routing_enabled():
             weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
             routed = process_routing(self, "fit", **weighted, **fit_params)
@@ -156,6 +178,9 @@ class HeldOutClassifier(MultiLabelClassifier):
         return scores
 
     def _validate_predict(self, X: Any) -> Any:
+        X_names = getattr(X, "columns", None)
+        if isinstance(self.estimator, str) and in_another_order(getattr(self, "label_names_", None), X_names):
+            raise MethodError("X has the scores of the labels in another order: pass X[model.label_names_]")
         check_is_fitted(self, "n_labels_")
         return X if hasattr(X, "shape") else np.asarray(X)  # the estimator checks it
 

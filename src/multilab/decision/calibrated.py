@@ -23,10 +23,68 @@ METHODS = ("sigmoid", "isotonic", "beta", "temperature")
 
 
 class CalibratedMultiLabelClassifier(HeldOutClassifier):
-    """Any multi-label classifier with calibrated probabilities, from completely observed labels.
+    """Any multi-label classifier with calibrated probabilities, label by label.
 
-    `multilab.decision.CalibratedMultiLabelClassifier` is its subclass in ``_observed.py``, which describes the
-    arguments.
+    The training rows are scored out of fold, a calibration map of each label is fitted to those scores, and the
+    estimator is fitted again on all rows.
+
+    Parameters
+    ----------
+    estimator : multi-label classifier or "precomputed", optional
+        With ``predict_proba`` or ``decision_function``; ``BinaryRelevance(LogisticRegression())`` when None.
+        "precomputed": X holds held-out probabilities in ``fit`` and the probabilities of new rows in ``predict_proba``.
+    method : {"sigmoid", "isotonic", "beta", "temperature"}, default="sigmoid"
+        "sigmoid": Platt's, on probabilities or margins. "isotonic": isotonic regression; it needs some hundred
+        positives per label. "beta": beta calibration of probabilities, which contains the identity. "temperature":
+        log-odds divided by one number that all labels share, so that the order of the labels in a row stays.
+    cv : int, splitter, iterable of (train, test) or "prefit", default=5
+        Folds of the held-out scores; a number means `IterativeStratifiedKFold`. "prefit", or an estimator inside
+        scikit-learn's ``FrozenEstimator``: the estimator is fitted already, and must not have seen the rows of ``fit``.
+    n_jobs : int, optional
+        Folds fitted at the same time; does not change the result.
+    random_state : int or RandomState, optional
+        Seed of the estimator's copies and of the folds; with None the estimator keeps its own, and the folds have
+        seed 0.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted on all rows (with "prefit": the one that was given).
+    folds_ : list of (train, test) or None
+        Folds of the held-out scores; None if the estimator was fitted already.
+    n_features_in_, n_labels_, classes_
+        See `MultiLabelClassifier`.
+
+    Notes
+    -----
+    A label is assigned at a calibrated probability >= 0.5, which is best for Hamming loss if the calibration is right.
+    A label that no or every training row has keeps the probability 0 or 1. Sigmoid, beta and temperature minimise the
+    log loss of Platt's softened targets, (n1 + 1) / (n1 + 2) and 1 / (n0 + 2), so that labels with few positives and
+    separable scores have finite parameters; before logarithms probabilities are moved into [1e-6, 1 - 1e-6].
+
+    **Missing labels** (NaN, -1 in int8, or ``y_mask``): the estimator must learn from them, and each map is fitted to
+    the observed cells of its label; the temperature to all observed cells, with one softened target for each class.
+
+    scikit-learn's ``CalibratedClassifierCV`` takes one label only.
+
+    References
+    ----------
+    J. Platt. Probabilistic outputs for support vector machines. 1999.
+    B. Zadrozny, C. Elkan. Transforming classifier scores into accurate multiclass probability estimates. KDD 2002.
+    M. Kull, T. M. Silva Filho, P. Flach. Beta calibration. AISTATS 2017.
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger. On calibration of modern neural networks. ICML 2017.
+
+    Examples
+    --------
+    >>> from multilab.decision import CalibratedMultiLabelClassifier
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.multiclass import OneVsRestClassifier
+    >>> from sklearn.svm import LinearSVC
+    >>> X, y = make_multilabel_classification(n_samples=120, n_features=6, n_classes=3, random_state=0)
+    >>> machine = OneVsRestClassifier(LinearSVC())  # margins only
+    >>> model = CalibratedMultiLabelClassifier(machine, method="sigmoid", cv=3).fit(X[:80], y[:80])
+    >>> model.predict_proba(X[80:]).shape
+    (40, 3)
     """
 
     def __init__(
@@ -44,7 +102,7 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None, **fit_params: Any) -> Self:
         """Fit the estimator and the calibration to X of shape (n, d) and y of shape (n, q).
 
         Parameters
@@ -52,18 +110,22 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
         X : array-like, sparse matrix or data frame of shape (n, d)
             Passed on to the estimator as it is.
         y : array-like or sparse matrix of shape (n, q)
+            NaN, or -1 in an int8 y, where a label is not observed.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows in the calibration, and in the estimator if its ``fit`` takes them.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
         **fit_params
             Passed on to the estimator's ``fit``, by request where metadata routing is enabled.
 
         Raises
         ------
         MethodError
-            If an argument is unknown, or there are fewer rows than folds.
+            If an argument is unknown, there are fewer rows than folds, or labels are missing and the estimator cannot
+            learn from these.
         """
         self._check_choices(method=METHODS)
-        held = self._fit_held_out(X, y, sample_weight, fit_params)
+        held = self._fit_held_out(X, y, y_mask, sample_weight, fit_params)
         proba = hasattr(self._base(), "predict_proba")
         self._calibrate = fit_calibration(self.method, held.scores, held.Y, held.weights, proba)
         return self
@@ -90,6 +152,8 @@ def fit_calibration(
 ) -> CalibrationMap:
     """Fit a calibration map to held-out scores of shape (n, q) and labels; ``probabilities``: the scores are in [0, 1].
 
+    Cells where Y is -1 are not observed and do not count.
+
     Raises
     ------
     MethodError
@@ -106,6 +170,8 @@ def fit_calibration(
         raise MethodError(f"calibration {method!r} is unknown: give {', '.join(map(repr, METHODS))}")
     if method == "beta" and not probabilities:
         raise MethodError("beta calibration needs probabilities: the estimator has no predict_proba; give 'sigmoid'")
+    if (Y < 0).any():
+        return _fit_observed(method, scores, Y, weights, probabilities)
     share = np.average(Y, axis=0, weights=weights) if weights.sum() > 0 else Y.mean(axis=0)
     constant = np.where((share == 0) | (share == 1), share, np.nan)
     seen = weights > 0 if weights.any() else np.ones(len(weights), dtype=bool)
@@ -130,6 +196,36 @@ def fit_calibration(
         return _Logistic(constant, features, largest, np.tile(shared, (Y.shape[1], 1)))
     coef = np.stack([_fit_logistic(design[:, j], targets[:, j], weights, bounds) for j in range(Y.shape[1])])
     return _Logistic(constant, features, largest, coef)
+
+
+def _fit_observed(
+    method: str, scores: np.ndarray, Y: np.ndarray, weights: np.ndarray, probabilities: bool
+) -> "_LabelByLabel":
+    """Fit a map of each label to its observed rows; one temperature for all labels with both classes."""
+    columns = zip(scores.T, Y.T, Y.T >= 0, strict=True)
+    cells = [(s[seen, None], y[seen, None], weights[seen]) for s, y, seen in columns]
+    mixed = [len(np.unique(y[weight > 0])) == 2 for _, y, weight in cells]
+    pooled = None
+    if method == "temperature" and any(mixed):
+        parts = zip(*(cell for cell, both in zip(cells, mixed, strict=True) if both), strict=True)
+        joined = [np.concatenate(part) for part in parts]
+        pooled = fit_calibration(method, joined[0], joined[1], joined[2], probabilities)
+    return _LabelByLabel(
+        [
+            pooled if pooled is not None and both else fit_calibration(method, *cell, probabilities)
+            for cell, both in zip(cells, mixed, strict=True)
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class _LabelByLabel:
+    """Calibration maps of one label each."""
+
+    maps: list[CalibrationMap]
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        return np.column_stack([one(scores[:, [j]]) for j, one in enumerate(self.maps)])
 
 
 @dataclass(frozen=True)

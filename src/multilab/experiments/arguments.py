@@ -12,8 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from multilab.core.messages import closest, unknown_name
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import PREPROCESSING, Method
-from multilab.experiments.method_file import METHOD_KEYS
+from multilab.experiments.method import METHOD_KEYS, PREPROCESSING, Method
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS, MetricError
 from multilab.metrics.conventions import resolve

@@ -15,7 +15,7 @@ from typing import Any
 from multilab import datasets, model_selection
 from multilab.core import canonical_json, code_digest, definition_digest, json_digest
 from multilab.experiments.chosen_metrics import metric_digests
-from multilab.experiments.method import LIBRARIES, Method, load_method
+from multilab.experiments.method import LIBRARIES, InnerFolds, Method, load_method
 from multilab.experiments.study import ObservedShare, Tuning
 
 __all__ = [
@@ -168,9 +168,9 @@ class Cell:
         return f"{what}{self.method.name} on {self.split_ref.dataset}, split {self.split_ref.split}{suffix}"
 
 
-def scores_cell(member: Cell, inner_cv: dict[str, Any]) -> Cell:
+def scores_cell(member: Cell, inner_cv: InnerFolds) -> Cell:
     """Return the cell of the out-of-fold scores of a base method on the training rows of its train cell."""
-    return replace(member, kind="scores", method=replace(member.method, inner_cv=dict(inner_cv), save_attributes=()))
+    return replace(member, kind="scores", method=replace(member.method, inner_cv=inner_cv.copy(), save_attributes=()))
 
 
 @functools.cache

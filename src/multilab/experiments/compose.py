@@ -40,7 +40,6 @@ from multilab.experiments.conf import entrant_names, named_file, own_names, plai
 from multilab.experiments.engines import Engine
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
-from multilab.experiments.method_file import check_method_file
 from multilab.experiments.study import ObservedShare, Tuning
 from multilab.model_selection import normalise_protocol
 
@@ -317,9 +316,7 @@ def check_settings(cfg: Any, method: str) -> Method:
     Tuning.from_mapping({**tune, "n_trials": tune["n_trials"] or 1})  # 0: not tuned
     check_metrics([*metric_names(cfg), cfg.tune.metric], cfg.conventions)
     normalise_protocol(plain(cfg.protocol))
-    settings = plain(cfg.method)
-    check_method_file(method, settings)
-    return Method.from_mapping(method, settings)
+    return Method.from_mapping(method, plain(cfg.method))
 
 
 def _check_number(name: str, value: Any, low: int) -> None:

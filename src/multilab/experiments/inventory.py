@@ -26,7 +26,7 @@ from multilab.experiments.cell_metrics import cell_metrics, kept_metrics
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import Method, load_method
+from multilab.experiments.method import InnerFolds, Method, load_method
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
 
@@ -229,7 +229,7 @@ class Inventory:
             params=params,
             preprocessing=parts["preprocessing"],
             base_scores=tuple(member.method for member in members),
-            inner_cv=inner or (own.inner_cv if own else {}),
+            inner_cv=inner or (own.inner_cv if own else InnerFolds()),
             save_attributes=tuple(parts.get("save_attributes", ())),
             search=tune.pop("search", {}),
             seed_name=parts.get("seed_name", ""),

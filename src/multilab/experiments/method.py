@@ -6,36 +6,49 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Any, Literal, Required, TypedDict, get_args
+
+from msgspec import Meta
 
 from multilab.core import OutsideCode, OutsideCodeError, code_digest, json_digest, outside_code
+from multilab.core.settings import NOT_IN_FILE, convert
 from multilab.experiments.chosen_metrics import chosen_metrics, names_in, package_nodes
 from multilab.experiments.conf import named_file, read_settings
 from multilab.experiments.errors import ExperimentError, UnseenInputWarning
-from multilab.experiments.method_file import check_method_file
 
-__all__ = ["DISPLAY", "LIBRARIES", "PREPROCESSING", "Method", "class_names", "family_of", "load_method"]
+__all__ = ["LIBRARIES", "METHOD_KEYS", "PREPROCESSING", "Method", "class_names", "family_of", "load_method"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """The libraries whose versions are in every key."""
 
-PREPROCESSING = ("none", "minmax", "standard")
-
-DISPLAY = ("title", "reference", "notes", "family", "licence", "requires")
-"""Keys of a method's YAML that reach neither the estimator nor the key of a cell."""
-
-_TYPES: Mapping[str, tuple[type, str]] = {
-    **dict.fromkeys(("base_scores", "save_attributes"), (Sequence, "a list")),
-    **dict.fromkeys(("inner_cv", "search", "check_params"), (Mapping, "a mapping")),
-}
+Preprocessing = Literal["none", "minmax", "standard"]
+PREPROCESSING = get_args(Preprocessing)
 
 _CODE_WITHIN = (
     *("multilab.decision", "multilab.methods", "multilab.metrics"),
     *("multilab.datasets.imbalance", "multilab.model_selection.iterative_stratification"),
 )
+
+
+class SearchSpace(TypedDict, total=False):
+    """Values that a search tries for an argument."""
+
+    type: Required[Literal["float", "int", "categorical"]]
+    low: int | float
+    high: int | float
+    log: bool
+    step: int | float
+    choices: list[Any]
+
+
+class InnerFolds(TypedDict, total=False):
+    """Folds of out-of-fold scores."""
+
+    folds: Annotated[int, Meta(ge=2)]
+    order: Annotated[int, Meta(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -60,26 +73,28 @@ class Method:
         ``{folds, order}`` of the out-of-fold scores.
     save_attributes : tuple of str
         Fitted attributes that are stored with the cell.
-    search, check_params : dict
-        Search space (Optuna) and arguments that make the method fast in checks.
+    search : dict
+        Search space (Optuna) by argument.
+    check_params : dict
+        Arguments that make the method fast in checks.
     seed_name : str
-        Name that the seeds are derived from: ``seed_name`` of the YAML, else the class path. A class that moves to
-        another module keeps its numbers when its YAML names its first path.
+        Name from which the seeds are derived; default: the class path. A class that moves to another module keeps its
+        numbers when its YAML names its first path.
     title, reference, notes, family, licence : str
         Display only; they reach neither the estimator nor the cell key.
     requires : str
-        What ``pip install`` gets for the estimator, if it is of another library: ``multilab[arena]``. Display only.
+        Requirement to install for an estimator of another library: ``multilab[arena]``. Display only.
     """
 
-    name: str
-    target: str
-    params: dict[str, Any] = field(default_factory=dict)
-    preprocessing: str = "none"
+    name: str = field(metadata=NOT_IN_FILE)
+    target: str = field(metadata=NOT_IN_FILE)
+    params: dict[str, Any] = field(default_factory=dict, metadata=NOT_IN_FILE)
+    preprocessing: Preprocessing = "none"
     base_scores: tuple[str, ...] = ()
-    member_params: dict[str, dict[str, Any]] = field(default_factory=dict)
-    inner_cv: dict[str, Any] = field(default_factory=lambda: {"folds": 5, "order": 1})
+    member_params: dict[str, dict[str, Any]] = field(default_factory=dict, metadata=NOT_IN_FILE)
+    inner_cv: InnerFolds = field(default_factory=lambda: InnerFolds(folds=5, order=1))
     save_attributes: tuple[str, ...] = ()
-    search: dict[str, Any] = field(default_factory=dict)
+    search: dict[str, SearchSpace] = field(default_factory=dict)
     check_params: dict[str, Any] = field(default_factory=dict)
     seed_name: str = ""
     title: str = ""
@@ -95,26 +110,23 @@ class Method:
 
     @classmethod
     def from_mapping(cls, name: str, mapping: Mapping[str, Any]) -> Method:
-        """Build a method from the content of its YAML."""
-        values = dict(mapping)
-        for key, (kind, described) in _TYPES.items():
-            value = values.get(key)
-            if value is not None and (isinstance(value, str) or not isinstance(value, kind)):
-                raise ExperimentError(f"conf/method/{name}.yaml: {key} must be {described}, not {value!r}")
-        target = values.pop("_target_", None)
+        """Build a method from the content of its YAML.
+
+        Keys that are none of :data:`METHOD_KEYS` are arguments of the estimator, whose signature decides about them.
+
+        Raises
+        ------
+        ExperimentError
+            If there is no ``_target_``, a value has a wrong type, or a key inside one is unknown: names the file and
+            the place in it.
+        """
+        where, params = f"conf/method/{name}.yaml", dict(mapping)
+        target = params.pop("_target_", None)
         if not isinstance(target, str):
-            raise ExperimentError(f"conf/method/{name}.yaml: no _target_; name the estimator class there")
-        fields: dict[str, Any] = {}
-        for key in ("preprocessing", "inner_cv", "search", "check_params", "seed_name", *DISPLAY):
-            if values.get(key) is not None:
-                fields[key] = values[key]
-            values.pop(key, None)
-        for key in ("base_scores", "save_attributes"):
-            fields[key] = tuple(values.pop(key, None) or ())
-        scaling = fields.get("preprocessing", "none")
-        if scaling not in PREPROCESSING:
-            raise ExperimentError(f"conf/method/{name}.yaml: preprocessing {scaling!r} is not none, minmax or standard")
-        return cls(name=name, target=target, params=values, **{"title": name, **fields})
+            raise ExperimentError(f"{where}: no _target_; name the estimator class there")
+        own = {key: params.pop(key) for key in METHOD_KEYS if key in params}
+        own = {"title": name} | {key: value for key, value in own.items() if value is not None}
+        return convert(own, cls, where, error=ExperimentError, name=name, target=target, params=params)
 
     def with_params(self, changes: Mapping[str, Any]) -> Method:
         """Return the method with some arguments changed; ``preprocessing`` and ``base_scores`` may be among them."""
@@ -193,6 +205,9 @@ class Method:
         return outside
 
 
+METHOD_KEYS = tuple(one.name for one in fields(Method) if one.metadata.get("in_file", True))
+"""Keys of a method's YAML that are no arguments of its estimator."""
+
 _installed: dict[tuple[str, ...], OutsideCode] = {(): OutsideCode({}, {})}
 
 
@@ -267,6 +282,4 @@ def family_of(method: Method) -> str:
 def load_method(name: str) -> Method:
     """Read ``conf/method/<name>.yaml``, or the file whose path is given (``./my_method.yaml``)."""
     name = named_file("method", name)
-    settings = read_settings("method", name)
-    check_method_file(name, settings)
-    return Method.from_mapping(name, settings)
+    return Method.from_mapping(name, read_settings("method", name))

@@ -18,7 +18,7 @@ from multilab.core.messages import unknown_name
 from multilab.core.settings import schema
 from multilab.datasets.card_file import Card
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method_file import MethodFile
+from multilab.experiments.method import Method
 from multilab.experiments.study import Study
 
 SCHEMAS = ("card", "claims", "counterfactuals", "errata", "layout", "method", "names", "study")
@@ -39,7 +39,7 @@ def schema_of(kind: str) -> dict[str, Any]:
             "_target_": {"type": "string", "description": "dotted path of the estimator class"},
         }
         title = "Method: other keys are arguments of the estimator"
-        return schema(MethodFile, title, properties=properties, required=["_target_"], additionalProperties=True)
+        return schema(Method, title, properties=properties, required=["_target_"], additionalProperties=True)
     if kind in _OF_A_PAPER:
         return _OF_A_PAPER[kind]()
     if kind == "study":

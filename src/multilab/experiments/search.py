@@ -63,9 +63,9 @@ def distributions(method: Method) -> dict[str, Any]:
     kinds = {"float": FloatDistribution, "int": IntDistribution, "categorical": CategoricalDistribution}
     space = {}
     for name, setting in method.search.items():
-        setting = dict(setting)
+        setting = dict(setting)  # type: ignore[assignment]
         try:
-            space[name] = kinds[setting.pop("type")](**setting)
+            space[name] = kinds[setting.pop("type")](**setting)  # type: ignore[misc]
         except (KeyError, TypeError, ValueError) as error:
             raise ExperimentError(
                 f"conf/method/{method.name}.yaml: search.{name} is not a search space: {error}"
