@@ -42,6 +42,7 @@ NOT_IN_KEYS = {
     "core/files": STORAGE,
     "core/lazy": NAMES_OF_MODULES,
     "core/messages": "messages",
+    "core/parallel": "how many fits run side by side, which changes no result",
     "core/paths": "names of folders",
     "core/settings": SETTINGS,
     "core/syntax": KEYS,

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Fits side by side, as many as `n_jobs` says."""
 
 from typing import Any

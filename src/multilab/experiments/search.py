@@ -62,10 +62,10 @@ def distributions(method: Method) -> dict[str, Any]:
     """Return the search space of a method as Optuna distributions."""
     kinds = {"float": FloatDistribution, "int": IntDistribution, "categorical": CategoricalDistribution}
     space = {}
-    for name, setting in method.search.items():
-        setting = dict(setting)  # type: ignore[assignment]
+    for name, given in method.search.items():
+        setting: dict[str, Any] = dict(given)
         try:
-            space[name] = kinds[setting.pop("type")](**setting)  # type: ignore[misc]
+            space[name] = kinds[setting.pop("type")](**setting)
         except (KeyError, TypeError, ValueError) as error:
             raise ExperimentError(
                 f"conf/method/{method.name}.yaml: search.{name} is not a search space: {error}"
