@@ -101,7 +101,7 @@ def test_each_command_leads_to_the_next(printed, stranger):
     assert "@champion" in printed["fit"]
     decisions = pd.read_csv(stranger.folder / "decisions.csv")
     labels = sorted(load("emotions").label_names)
-    assert list(decisions) == [*labels, *(f"{name}_probability" for name in labels)]
+    assert list(decisions) == ["id", *labels, *(f"{name}_probability" for name in labels)]
     assert len(decisions) == len(pd.read_csv(stranger.folder / "new.csv"))
     assert set(np.unique(decisions[labels])) == {0, 1}
 
@@ -135,7 +135,7 @@ def test_the_server_answers_as_the_file_was_predicted(printed, stranger):
         body = {"dataframe_split": json.loads(rows.to_json(orient="split", index=False))}
         status, reply = post(address, body)
         assert status == 200, reply
-        expected = pd.read_csv(stranger.folder / "decisions.csv").iloc[:5]
+        expected = pd.read_csv(stranger.folder / "decisions.csv").iloc[:5].drop(columns="id")
         pd.testing.assert_frame_equal(pd.DataFrame(reply["predictions"]), expected)
         status, reply = post(address, {"dataframe_split": {"columns": ["tempo"], "data": [["fast"]]}})
         assert (status, "'studio'" in reply["message"]) == (400, True)

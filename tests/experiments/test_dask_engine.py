@@ -182,6 +182,15 @@ def test_splits_that_wait_for_the_first_keep_its_failure_once(engine, tmp_path, 
     assert known_to_pass(later[0], store, limits) == "not run: on split 0 no memory"
 
 
+def test_folders_of_runs_without_tasks_go_when_another_run_begins(engine, cluster, tmp_path):
+    with using(engine):
+        assert run_cells(cells_of("near_0")[:1], Store(tmp_path)) == {}  # now the worker has its folder
+        (folder,) = (path for path in cluster.folder.rglob("dask-scratch-space/worker-*") if path.is_dir())
+        (folder / "cells-0123abcd").mkdir()
+        assert run_cells(cells_of("near_0")[1:], Store(tmp_path)) == {}
+    assert not (folder / "cells-0123abcd").exists()
+
+
 def test_a_deadline_stops_what_runs(engine, tmp_path):
     slow = [replace(c, method=c.method.with_params({"seconds": 600.0})) for c in cells_of("slow_0")]
     with using(engine):

@@ -438,3 +438,9 @@ def test_a_sample_is_drawn_from_the_methods_that_are_named(tmp_path, monkeypatch
     assert main(["gate", "--study", "tiny", "--dataset", "genes-toi"]) == 2
     assert "did you mean 'genes-toy'?" in capsys.readouterr().err
     assert main(["study", "train", "--study", "tiny", "--method", "mlknn", "--dataset", "genes-toy"]) == 0
+
+
+def test_a_study_without_committed_results_names_the_place_that_has_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["gate", "--study", "mlwse-core", "--sample", "1"]) == 2
+    assert "a clone of multilab has those of its studies" in capsys.readouterr().err

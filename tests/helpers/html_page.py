@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 class Page(HTMLParser):
     """All that the tests ask of a page: its elements, addresses and the cells of its tables."""
 
-    VOID = ("meta", "img", "br", "link")
+    VOID = ("meta", "img", "br", "wbr", "link")
 
     def __init__(self, text):
         super().__init__()

@@ -105,7 +105,7 @@ def test_a_text_is_explained_by_what_to_fit_and_the_column_of_tags_is_named(tmp_
     assert main(["datasets", "add", "songs.csv", "--tags", "tags", "--columns", "remark=text"]) == 0
     fit = ["fit", "--dataset", "songs", "--cv", "2", "--output", "model", "--method"]
     assert main([*fit, "relm"]) == 0
-    assert "its scores are not probabilities, which --calibration sigmoid would make" in capsys.readouterr().out
+    assert "its scores are not probabilities; fit with --calibration sigmoid" in capsys.readouterr().out
     assert main(["explain", "model", "songs.csv", "--label", "calm", "--repeats", "1"]) == 0
     assert "for the words of remark, fit a method that is linear per label" in capsys.readouterr().out
     assert main(["explain", "model", "new.csv", "--label", "calm"]) == 2

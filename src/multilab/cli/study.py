@@ -395,7 +395,8 @@ def _verdict_lines(study: Study) -> list[str]:
 
     path = report_dir(study.name) / "cells.csv"
     if not path.is_file():
-        return [f"published cells: {path} does not exist; run `{run_command(study.name)}`"]
+        how = f"a clone of multilab has it, and `{run_command(study.name)}` writes it"
+        return [f"published cells: {path} does not exist; {how}"]
     cells = read_table(path, text=True)
     counts, agreement = Counter(cells["verdict"]), Agreement.of(cells)
     lines = [f"{len(cells)} published cells of the paper {study.paper}"]

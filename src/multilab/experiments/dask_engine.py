@@ -667,7 +667,10 @@ def compute(task: Task, *needs: Answer) -> Answer:
     """Compute an item in a child of this worker."""
     from distributed import get_worker
 
-    store = Store(task.store) if task.store else Store(_folder(task.token, get_worker()))
+    worker = get_worker()
+    store = Store(task.store) if task.store else Store(_folder(task.token, worker))
+    if not store.root.exists():  # the first task of its run
+        _sweep(worker)
     item, reads = task.item, {read.key for read in _reads(task.item)}
     for need in needs:
         if task.store is None:
@@ -762,6 +765,14 @@ def _check_wanted() -> None:
 def _folder(token: str, worker: Any) -> Path:
     """Return the folder of a run on this worker; it goes with the run, or with the worker."""
     return Path(worker.local_directory) / f"cells-{token}"
+
+
+def _sweep(worker: Any) -> None:
+    """Remove the folders of runs of which this worker has no task: a command that is killed cannot."""
+    known = " ".join(map(str, list(worker.state.tasks)))
+    for folder in Path(worker.local_directory).glob("cells-*"):
+        if folder.name.removeprefix("cells-") not in known:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forget(token: str, dask_worker: Any) -> None:

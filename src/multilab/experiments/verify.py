@@ -107,6 +107,8 @@ def fingerprints(
 
 def committed_numbers(folder: Path) -> Numbers:
     """Return the numbers of the committed scores of a study, by name of the cell."""
+    if not (folder / "scores.csv.gz").is_file():
+        raise ExperimentError(f"{folder} has no committed results; a clone of multilab has those of its studies")
     scores = read_scores(folder)
     cells = scores["dataset"] + "/" + scores["split"].astype(str) + "/" + scores["method"]
     return {str(name): dict(zip(rows["metric"], rows["value"], strict=True)) for name, rows in scores.groupby(cells)}

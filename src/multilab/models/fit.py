@@ -172,7 +172,7 @@ def _print_scores(model: Any, wanted: Sequence[str]) -> None:
     best = ", ".join(f"{name}={value}" for name, value in about.tuning.get("best", {}).items())
     which = "" if evaluation.get("batches") else "all "
     if about.score_kind != "probability":
-        print("its scores are not probabilities, which --calibration sigmoid would make of them")
+        print("its scores are not probabilities; fit with --calibration sigmoid to get them")
     print(
         f"fitted on {which}{data['instances']} rows, {data['labels']} labels{shown}{f'; tuned: {best}' if best else ''}"
     )
