@@ -278,7 +278,7 @@ def metrics() -> str:
     """Return the page of metrics: definitions, and one worked example of three rows under every convention."""
     from multilab import metrics as package
 
-    defined, values = package.registry.DEFINED, worked_example()
+    defined, values = package.registry.ALL_METRICS, worked_example()
     rows = [
         [f"row {i + 1}", *(f"{'**' * y}{s}{'**' * y}" for y, s in zip(truth, scores, strict=True))]
         for i, (truth, scores) in enumerate(zip(TRUTH, SCORES, strict=True))
@@ -318,7 +318,7 @@ def worked_example() -> dict[str, dict[str, float]]:
     """Return the value of every metric in the example, by convention."""
     from multilab.metrics import PRESETS, registry, score_all
 
-    return {p: score_all(TRUTH, SCORES, conventions=p, metrics=registry.DEFINED) for p in PRESETS}
+    return {p: score_all(TRUTH, SCORES, conventions=p, metrics=registry.ALL_METRICS) for p in PRESETS}
 
 
 def example_row(name: str, values: dict[str, dict[str, float]]) -> list[str]:
@@ -544,14 +544,14 @@ def notes() -> dict[str, str]:
 
     Method files of an estimator, definition of a metric, and the pages of the guide that use it.
     """
-    from multilab.metrics.registry import DEFINED
+    from multilab.metrics.registry import ALL_METRICS
 
     files, values, guide = method_files(), worked_example(), pages_that_use()
     texts: dict[str, list[str]] = {n: [] for package in ("methods", "metrics", *PACKAGES) for n in exported(package)}
     for cls in (cls for classes in families().values() for cls in classes):
         own = [method_file(name, files[name]) for name in used_by(cls, files)]
         texts[public_name(cls)] = [heading("Method files", "-"), *own] if own else []
-    texts |= {f"multilab.metrics.{name}": [metric_facts(name, metric, values)] for name, metric in DEFINED.items()}
+    texts |= {f"multilab.metrics.{name}": [metric_facts(name, metric, values)] for name, metric in ALL_METRICS.items()}
     for name, parts in texts.items():
         pages = guide.get(name.rpartition(".")[2])
         parts += [heading("In the guide", "-"), *(f"- :doc:`/{page}`" for page in pages)] if pages else []

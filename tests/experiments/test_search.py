@@ -151,8 +151,8 @@ def test_a_search_computes_the_metric_that_it_optimises_and_no_other(store, tmp_
 
     for name, metric in METRICS.items():
         if name != "hamming_loss":
-            monkeypatch.setitem(registry._SCORED, name, replace(metric, formula=fails))
-            monkeypatch.setitem(registry._DEFINED, name, replace(metric, formula=fails))
+            monkeypatch.setitem(registry._STANDARD, name, replace(metric, formula=fails))
+            monkeypatch.setitem(registry._ALL, name, replace(metric, formula=fails))
     run_search(cell_of("mlknn"), Tuning(n_trials=2, metric="hamming_loss"), store, tmp_path / "a.log")
 
 

@@ -153,15 +153,15 @@ def cases(needs: str) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def outcome(name: str, truth: np.ndarray, given: np.ndarray, conventions: Conventions) -> float | str:
     try:
-        return registry.DEFINED[name].function(truth, given, conventions)
+        return registry.ALL_METRICS[name].function(truth, given, conventions)
     except MetricError as error:
         return str(error)
 
 
-@pytest.mark.parametrize("name", registry.DEFINED)
+@pytest.mark.parametrize("name", registry.ALL_METRICS)
 def test_the_conventions_of_a_metric_are_those_that_change_its_value(name: str) -> None:
     effective = set()
-    for truth, given in cases(registry.DEFINED[name].needs):
+    for truth, given in cases(registry.ALL_METRICS[name].needs):
         for base in PRESETS.values():
             before = outcome(name, truth, given, base)
             for field in fields(Conventions):
@@ -169,7 +169,7 @@ def test_the_conventions_of_a_metric_are_those_that_change_its_value(name: str) 
                     after = outcome(name, truth, given, _changed(base, field.name, value))
                     if repr(before) != repr(after):
                         effective.add(field.name)
-    assert effective == set(registry.DEFINED[name].conventions)
+    assert effective == set(registry.ALL_METRICS[name].conventions)
 
 
 def _changed(base: Conventions, name: str, value: object) -> Conventions:
@@ -200,7 +200,7 @@ def define(**changes: object) -> None:
 def test_a_wrong_definition_is_refused(changes: dict, message: str) -> None:
     with pytest.raises(MetricError, match=f"metric 'mine': {message}"):
         define(**changes)
-    assert "mine" not in registry.DEFINED
+    assert "mine" not in registry.ALL_METRICS
 
 
 def test_a_name_is_defined_once_and_has_a_definition() -> None:

@@ -11,7 +11,7 @@ import pytest
 from sklearn import metrics as theirs
 
 from multilab import metrics
-from multilab.metrics.registry import DEFINED
+from multilab.metrics.registry import ALL_METRICS
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
 pytestmark = pytest.mark.skipif(not GUIDE.is_dir(), reason="no documentation: an unpacked sdist")
@@ -29,7 +29,8 @@ def rows_of(page: str, header: str) -> list[list[str]]:
 
 
 def value(name: str, conventions: str) -> float:
-    return DEFINED[name].function(TRUTH, DECISIONS if DEFINED[name].needs == "decisions" else SCORES, conventions)
+    metric = ALL_METRICS[name]
+    return metric.function(TRUTH, DECISIONS if metric.needs == "decisions" else SCORES, conventions)
 
 
 def of_sklearn(name: str) -> float | None:
@@ -78,16 +79,16 @@ ABSENT = {
 def test_the_page_of_metrics_says_what_each_is_a_mean_of() -> None:
     """The reference lists all metrics; the page need not name one that is added."""
     rows = rows_of("metrics.md", "the metric is")
-    named = [{DEFINED[name].mean_over for name in re.findall(r"`(\w+)`", row[2])} for row in rows]
+    named = [{ALL_METRICS[name].mean_over for name in re.findall(r"`(\w+)`", row[2])} for row in rows]
     assert named == [{"rows"}, {"labels"}, {"cells"}]
 
 
 def test_needs_are_those_of_the_page() -> None:
     for _, names, needs in rows_of("metrics.md", "question | metric"):
-        assert {DEFINED[name].needs for name in re.findall(r"`(\w+)`", names)} == {needs}
+        assert {ALL_METRICS[name].needs for name in re.findall(r"`(\w+)`", names)} == {needs}
 
 
 def test_no_warning_is_needed_for_the_three_rows() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        metrics.score_all(TRUTH, SCORES, metrics=DEFINED)
+        metrics.score_all(TRUTH, SCORES, metrics=ALL_METRICS)

@@ -46,7 +46,7 @@ def test_single_functions_agree_with_score_all(conventions):
     truth[0], truth[1] = 0, 1
     result = score_all(truth, scores, threshold=0.6, conventions=conventions)
     given = {"scores": scores, "probabilities": scores, "decisions": scores > 0.6}
-    for name, metric in metrics.registry.DEFINED.items():
+    for name, metric in metrics.registry.ALL_METRICS.items():
         public = getattr(metrics, name)
         assert public.__name__ == name
         assert name in metrics.__all__

@@ -12,11 +12,11 @@ from hypothesis.extra import numpy as hnp
 
 from multilab import metrics
 from multilab.metrics import MetricError, bounds, preset, score_all
-from multilab.metrics.registry import DEFINED
+from multilab.metrics.registry import ALL_METRICS
 
 # How a metric is put together from its values on single rows, single labels, or one list of all cells.
 BY_ROW, BY_LABEL, BY_CELL = (
-    [name for name, metric in DEFINED.items() if metric.mean_over == over] for over in ("rows", "labels", "cells")
+    [name for name, metric in ALL_METRICS.items() if metric.mean_over == over] for over in ("rows", "labels", "cells")
 )
 PRESETS_WITHOUT_NAN = ("default", "uniform", "lamda", "matlab")  # there nan means that a row or label is skipped
 
@@ -35,11 +35,11 @@ anything = settings(max_examples=12, deadline=None, derandomize=True)
 
 
 def given_to(name, scores):
-    return scores >= 0.5 if DEFINED[name].needs == "decisions" else scores
+    return scores >= 0.5 if ALL_METRICS[name].needs == "decisions" else scores
 
 
 def mean_of(name, lists, conventions):
-    values = [DEFINED[name].function(t[None, :], g[None, :], conventions) for t, g in lists if t.size]
+    values = [ALL_METRICS[name].function(t[None, :], g[None, :], conventions) for t, g in lists if t.size]
     kept = [value for value in values if not math.isnan(value)]
     return np.mean(kept) if kept else math.nan
 
@@ -52,7 +52,7 @@ def test_unobserved_cells_do_not_exist(conventions, data):
     Y = np.where(seen, truth, np.nan)
 
     def same(name, expected):
-        got = DEFINED[name].function(Y, given_to(name, scores), conventions)
+        got = ALL_METRICS[name].function(Y, given_to(name, scores), conventions)
         assert got == pytest.approx(expected, abs=1e-12, nan_ok=True), name
 
     for name in BY_ROW:
@@ -62,11 +62,11 @@ def test_unobserved_cells_do_not_exist(conventions, data):
         values = []
         for t, g, m in zip(truth.T, given_to(name, scores).T, seen.T, strict=True):
             if m.any():
-                values.append(DEFINED[name].function(t[m][:, None], g[m][:, None], conventions))
+                values.append(ALL_METRICS[name].function(t[m][:, None], g[m][:, None], conventions))
         kept = [value for value in values if not math.isnan(value)]
         same(name, np.mean(kept) if kept else math.nan)
     for name in BY_CELL:
-        same(name, DEFINED[name].function(truth[seen][None, :], given_to(name, scores)[seen][None, :], conventions))
+        same(name, ALL_METRICS[name].function(truth[seen][None, :], given_to(name, scores)[seen][None, :], conventions))
     micro = metrics.expected_calibration_error(Y, scores, average="micro")
     assert micro == pytest.approx(
         metrics.expected_calibration_error(truth[seen][None, :], scores[seen][None, :], average="micro"), abs=1e-12
@@ -80,7 +80,7 @@ def test_all_ways_to_say_what_is_observed_are_equal(conventions, data):
     truth, scores, seen = data
     expected = {
         name: metric.function(np.where(seen, truth, np.nan), given_to(name, scores), conventions)
-        for name, metric in DEFINED.items()
+        for name, metric in ALL_METRICS.items()
     }
     filler = np.where(seen, truth, 1 - truth)
     stored = np.where(seen, truth, -1).astype(np.int8)
@@ -88,15 +88,15 @@ def test_all_ways_to_say_what_is_observed_are_equal(conventions, data):
     if (stored == 0).any():
         forms += [(stored, None), (sp.csr_array(stored), None), (np.where(seen, truth, np.nan).tolist(), None)]
     for Y, y_mask in forms:
-        for name, metric in DEFINED.items():
+        for name, metric in ALL_METRICS.items():
             for scored in (scores, sp.csr_array(scores)):
                 got = metric.function(Y, given_to(name, scored), conventions, y_mask=y_mask)
                 assert got == pytest.approx(expected[name], abs=1e-13, nan_ok=True), name
     for name, value in score_all(filler, scores, conventions=conventions, y_mask=seen).items():
         if name in expected and preset(conventions).decision == ">=":
             assert value == pytest.approx(expected[name], abs=1e-13, nan_ok=True), name
-    full = {name: m.function(truth, given_to(name, scores), conventions) for name, m in DEFINED.items()}
-    for name, metric in DEFINED.items():
+    full = {name: m.function(truth, given_to(name, scores), conventions) for name, m in ALL_METRICS.items()}
+    for name, metric in ALL_METRICS.items():
         everything = metric.function(truth.astype(float), given_to(name, scores), conventions, y_mask=seen | True)
         np.testing.assert_equal(everything, full[name])
 
@@ -132,7 +132,7 @@ def test_refusals(Y, y_mask, message):
         score_all(Y, [[0.1, 0.2]], y_mask=y_mask)
 
 
-WITH_BOUNDS = [name for name, metric in DEFINED.items() if metric.filler]
+WITH_BOUNDS = [name for name, metric in ALL_METRICS.items() if metric.filler]
 
 
 @given(data=partial(), conventions=st.sampled_from(["default", "mulan", "sklearn"]))
@@ -148,12 +148,12 @@ def test_bounds_are_the_extremes_of_all_completions(data, conventions):
         completions.append(complete)
     for name in WITH_BOUNDS:
         chosen = given_to(name, scores)
-        values = [DEFINED[name].function(complete, chosen, conventions) for complete in completions]
+        values = [ALL_METRICS[name].function(complete, chosen, conventions) for complete in completions]
         low, high = bounds(name, np.where(seen, truth, np.nan), chosen, conventions)
         assert low == pytest.approx(min(values), abs=1e-12), name
         assert high == pytest.approx(max(values), abs=1e-12), name
         if name == "hamming_loss":  # every unobserved cell may be right or wrong
-            assert low - 1e-12 <= DEFINED[name].function(truth, chosen, conventions, y_mask=seen) <= high + 1e-12
+            assert low - 1e-12 <= ALL_METRICS[name].function(truth, chosen, conventions, y_mask=seen) <= high + 1e-12
 
 
 def test_bounds_of_complete_labels_and_refusals():

@@ -12,7 +12,7 @@ from sklearn.metrics import multilabel_confusion_matrix
 
 from multilab import metrics
 from multilab.metrics import MetricError, bootstrap, confusion_counts, per_label
-from multilab.metrics.registry import DEFINED
+from multilab.metrics.registry import ALL_METRICS
 
 
 def case(seed, n=40, q=6):
@@ -43,7 +43,7 @@ def test_columns_of_the_table_average_to_the_macro_metrics(seed, hide):
         assert table[column].mean() == pytest.approx(value, abs=1e-13), column
     for column in ("log_loss", "brier_score"):
         mean = np.average(table[column], weights=table["observed"])
-        assert mean == pytest.approx(DEFINED[column].function(Y, scores), abs=1e-13)
+        assert mean == pytest.approx(ALL_METRICS[column].function(Y, scores), abs=1e-13)
     assert math.isnan(table["auc"][0])
     same = per_label(sp.csr_array(np.nan_to_num(Y)), sp.csr_array(scores), y_mask=~np.isnan(Y))
     pd.testing.assert_frame_equal(same, table)
@@ -96,21 +96,21 @@ def test_confusion_counts_are_those_of_sklearn():
 
 
 @pytest.mark.parametrize("hide", [False, True])
-@pytest.mark.parametrize("name", DEFINED)
+@pytest.mark.parametrize("name", ALL_METRICS)
 def test_draws_are_those_of_resampled_rows(name, hide):
     truth, scores = case(2, n=25)
     if hide:
         truth = np.where(np.random.default_rng(1).random(truth.shape) < 0.5, math.nan, truth)
         truth[:, 1] = np.where(np.arange(25) == 3, 1.0, math.nan)  # in some draws not observed
         truth[7] = math.nan
-    given = scores >= 0.5 if DEFINED[name].needs == "decisions" else scores
+    given = scores >= 0.5 if ALL_METRICS[name].needs == "decisions" else scores
     interval = bootstrap(name, truth, given, n_draws=12, level=0.8, random_state=5)
     rows = np.flatnonzero(~np.isnan(truth.astype(float)).all(axis=1))
     rng = np.random.default_rng(5)
     draws = [rows[rng.integers(0, rows.size, rows.size)] for _ in range(12)]
-    values = [DEFINED[name].function(truth[drawn], given[drawn]) for drawn in draws]
+    values = [ALL_METRICS[name].function(truth[drawn], given[drawn]) for drawn in draws]
     assert interval.n_undefined == 0
-    assert interval.value == pytest.approx(DEFINED[name].function(truth, given), abs=1e-13)
+    assert interval.value == pytest.approx(ALL_METRICS[name].function(truth, given), abs=1e-13)
     np.testing.assert_allclose([interval.low, interval.high], np.quantile(values, [0.1, 0.9]), atol=1e-12)
     assert interval.standard_error == pytest.approx(np.std(values, ddof=1), abs=1e-12)
     assert (interval.level, interval.method, interval.n_draws) == (0.8, "percentile", 12)

@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_validate
 from sklearn.multioutput import MultiOutputClassifier
 
 from multilab import metrics
-from multilab.metrics import DEFINED, MetricError, get_scorer
+from multilab.metrics import ALL_METRICS, MetricError, get_scorer
 
 RNG = np.random.default_rng(0)
 N, Q = 40, 5
@@ -51,7 +51,7 @@ UNWEIGHTED = ("expected_calibration_error",)
 
 
 def given(name):
-    return DECISIONS if DEFINED[name].needs == "decisions" else SCORES
+    return DECISIONS if ALL_METRICS[name].needs == "decisions" else SCORES
 
 
 @pytest.mark.parametrize("name", SKLEARN)
@@ -69,14 +69,14 @@ def test_labels_are_those_of_scikit_learn(name):
 
 
 @pytest.mark.parametrize("conventions", ["default", "mulan", "meka", "lamda"])
-@pytest.mark.parametrize("name", sorted(set(DEFINED) - set(UNWEIGHTED)))
+@pytest.mark.parametrize("name", sorted(set(ALL_METRICS) - set(UNWEIGHTED)))
 def test_a_weight_counts_a_row_as_often_as_it_says(name, conventions):
     function, rows = getattr(metrics, name), np.repeat(np.arange(N), TIMES)
     hidden = np.where(RNG.random(TRUTH.shape) < 0.2, np.nan, TRUTH)
     hidden[5] = np.nan
     for Y in (TRUTH, hidden):
         by_order_of_rows = name == "macro_average_precision" and conventions == "mulan"
-        if by_order_of_rows or DEFINED[name].mean_over is None:
+        if by_order_of_rows or ALL_METRICS[name].mean_over is None:
             with pytest.raises(MetricError, match="takes no sample_weight"):
                 function(Y, given(name), conventions, sample_weight=TIMES / 7)
             continue
@@ -84,7 +84,7 @@ def test_a_weight_counts_a_row_as_often_as_it_says(name, conventions):
         assert value == pytest.approx(function(Y[rows], given(name)[rows], conventions), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(DEFINED))
+@pytest.mark.parametrize("name", sorted(ALL_METRICS))
 def test_labels_select_columns_by_position_or_name(name):
     function, chosen = getattr(metrics, name), [4, 1]
     expected = function(TRUTH[:, chosen], given(name)[:, chosen])

@@ -17,7 +17,7 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.experiments.verify import fingerprints
 from multilab.metrics import (
-    DEFINED,
+    ALL_METRICS,
     METRICS,
     PRESETS,
     bounds,
@@ -65,7 +65,7 @@ def test_with_unobserved_labels() -> None:
 def test_they_are_known_by_name_and_in_no_other_study() -> None:
     assert list(paper_metrics()) == NAMES
     assert [find_metric(name) for name in NAMES] == [defined(name) for name in NAMES]
-    assert not {*NAMES} & ({*METRICS} | {*DEFINED} | {*get_scorer_names()})
+    assert not {*NAMES} & ({*METRICS} | {*ALL_METRICS} | {*get_scorer_names()})
     assert not {*NAMES} & set(score_all([[1, 0]], [[0.5, 0.4]]))
 
 

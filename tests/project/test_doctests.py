@@ -45,7 +45,7 @@ def test_the_examples_of_a_module_run(module: str) -> None:
 
 
 PUBLIC = [
-    *(("metrics", name) for name in ("score_all", "preset", *metrics.registry.DEFINED)),
+    *(("metrics", name) for name in ("score_all", "preset", *metrics.registry.ALL_METRICS)),
     *(("model_selection", name) for name in model_selection.__all__),
     *(("datasets", name) for name in datasets.__all__),
     *(("statistics", name) for name in statistics.__all__),

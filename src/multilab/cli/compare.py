@@ -74,13 +74,13 @@ def compare(
     from multilab.comparison.results import write_files
     from multilab.comparison.run import closing_text, compare_within_budget, track
     from multilab.experiments.compose import check_dataset
-    from multilab.metrics.registry import DEFINED
+    from multilab.metrics.registry import ALL_METRICS
     from multilab.reports.comparison import write_comparison_page
 
     name = named_dataset(dataset, reader)
     check_dataset(name)
-    if metric not in DEFINED:
-        raise ExperimentError(unknown_name("metric", metric, DEFINED))
+    if metric not in ALL_METRICS:
+        raise ExperimentError(unknown_name("metric", metric, ALL_METRICS))
     folder = Path(output) if output else report_dir("compare") / name
     results = compare_within_budget(Request(name, method, budget, metric, cv, folder))
     write_files(results)

@@ -64,7 +64,7 @@ def metrics() -> list[str]:
     """Return the names of the metrics of ``score_all``: the functions that are decorated by ``@metric``, sorted."""
     texts = (path.read_text(encoding="utf-8") for path in (_PACKAGE / "metrics").glob("*.py"))
     decorated = [match for text in texts for match in re.findall(r"(?ms)^@metric\((.*?)^def (\w+)", text)]
-    return sorted(name for arguments, name in decorated if "in_score_all" not in arguments)
+    return sorted(name for arguments, name in decorated if "standard" not in arguments)
 
 
 def presets() -> list[str]:

@@ -27,7 +27,7 @@ from multilab.datasets.embeddings import embedded_frame
 from multilab.datasets.errors import DatasetWarning
 from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names
-from multilab.metrics.registry import DEFINED
+from multilab.metrics.registry import ALL_METRICS
 from multilab.model_selection.group_kfold import group_matrix
 
 if TYPE_CHECKING:
@@ -231,8 +231,8 @@ class AutoMultiLabel(MultiLabelClassifier):
         return _saved(self, Path(folder).name).save(folder)
 
     def _check_arguments(self) -> None:
-        if self.metric not in DEFINED:
-            raise ComparisonError(f"metric: {unknown_name('metric', self.metric, DEFINED)}")
+        if self.metric not in ALL_METRICS:
+            raise ComparisonError(f"metric: {unknown_name('metric', self.metric, ALL_METRICS)}")
         for name in ("time_limit", "budget_fits"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value > 0):

@@ -24,7 +24,7 @@ from multilab.metrics.bootstrap_intervals import BootstrapInterval, bootstrap
 from multilab.metrics.conventions import PRESETS, Conventions, preset
 from multilab.metrics.errors import MetricError
 from multilab.metrics.label_table import OverAssigned, confusion_counts, over_assigned, per_label
-from multilab.metrics.registry import DEFINED, METRICS, Metric, find_metric, metric
+from multilab.metrics.registry import ALL_METRICS, METRICS, Metric, find_metric, metric
 from multilab.metrics.scorers import get_scorer, get_scorer_names
 from multilab.metrics.scoring import score_all
 from multilab.metrics.top_labels import label_propensities
@@ -53,11 +53,11 @@ __all__ = [
     "preset",
     "score_all",
 ]
-__all__ += sorted(DEFINED)
+__all__ += sorted(ALL_METRICS)
 
 
 def __getattr__(name: str) -> Callable[..., float]:
-    if name in DEFINED:
+    if name in ALL_METRICS:
         return public_function(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -134,7 +134,7 @@ def _levels(ranking: Ranking) -> _Levels:
     mean_over="labels",
     source=_ZHANG,
     conventions=("label_average_precision_ties", "label_average_precision_empty"),
-    in_score_all=False,
+    standard=False,
 )
 def macro_average_precision(ranking: Ranking, conventions: Conventions) -> Value | float:
     """Return the mean over labels of the average precision of the rows (macro PR AUC).
@@ -181,7 +181,7 @@ def label_average_precision(ranking: Ranking, conventions: Conventions) -> tuple
     mean_over="cells",
     source="scikit-learn, average_precision_score",
     conventions=("label_average_precision_empty",),
-    in_score_all=False,
+    standard=False,
 )
 def micro_average_precision(ranking: Ranking, conventions: Conventions) -> Value | float:
     """Return the average precision of all cells as one list (micro PR AUC).

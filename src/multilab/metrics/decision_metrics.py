@@ -240,7 +240,7 @@ def micro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     mean_over="labels",
     source=_YANG,
     conventions=("macro_both_empty", "one_empty"),
-    in_score_all=False,
+    standard=False,
     filler="decisions",
 )
 def macro_precision(counts: DecisionCounts, conventions: Conventions) -> Value | float:
@@ -268,7 +268,7 @@ def macro_precision(counts: DecisionCounts, conventions: Conventions) -> Value |
     mean_over="labels",
     source=_YANG,
     conventions=("macro_both_empty", "one_empty"),
-    in_score_all=False,
+    standard=False,
     filler="decisions",
 )
 def macro_recall(counts: DecisionCounts, conventions: Conventions) -> Value | float:

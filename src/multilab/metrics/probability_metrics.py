@@ -30,7 +30,7 @@ __all__ = ["brier_score", "expected_calibration_error", "log_loss"]
     mean_over="cells",
     source="Good, JRSS B 14 (1952); mean over labels of scikit-learn's log_loss",
     filler="decisions",
-    in_score_all=False,
+    standard=False,
 )
 def log_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
     """Return the mean over cells of -log of the probability given to the true value of the label.
@@ -56,7 +56,7 @@ def log_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
     mean_over="cells",
     source="Brier, Monthly Weather Review 78 (1950); mean over labels of scikit-learn's brier_score_loss",
     filler="decisions",
-    in_score_all=False,
+    standard=False,
 )
 def brier_score(ranking: Ranking, conventions: Conventions) -> Value | float:
     """Return the mean over cells of the squared difference of probability and label.
@@ -79,7 +79,7 @@ def brier_score(ranking: Ranking, conventions: Conventions) -> Value | float:
     group="probability",
     mean_over="labels",
     source="Naeini, Cooper & Hauskrecht, AAAI 2015",
-    in_score_all=False,
+    standard=False,
 )
 def expected_calibration_error(
     ranking: Ranking, conventions: Conventions, *, n_bins: int = 10, average: Literal["macro", "micro"] = "macro"

@@ -12,7 +12,7 @@ A metric is one decorated function in one of the modules that :mod:`multilab.met
 
 Nothing else has to be edited: ``multilab.metrics.is_error``, :data:`METRICS`, ``score_all``, the definitions in the
 reports, the leaderboards of the arena, the reference and the completion of the shell follow. With
-``in_score_all=False`` a metric is not among :data:`METRICS`, which every study computes: it is a function, a scorer
+``standard=False`` a metric is not among :data:`METRICS`, which every study computes: it is a function, a scorer
 (``get_scorer``) and a name for ``score_all(..., metrics=[...])``.
 """
 
@@ -136,27 +136,27 @@ class Metric:
         return result if isinstance(result, Value) else Value(float(result))
 
 
-_DEFINED: dict[str, Metric] = {}
-_SCORED: dict[str, Metric] = {}
+_ALL: dict[str, Metric] = {}
+_STANDARD: dict[str, Metric] = {}
 _OF_PAPERS: dict[str, Metric] = {}
 
 # all metrics of the library, by name
-DEFINED: Mapping[str, Metric] = MappingProxyType(_DEFINED)
-# those that every study and `score_all` compute (``in_score_all=True``)
-METRICS: Mapping[str, Metric] = MappingProxyType(_SCORED)
+ALL_METRICS: Mapping[str, Metric] = MappingProxyType(_ALL)
+# those that every study and `score_all` compute (``standard=True``)
+METRICS: Mapping[str, Metric] = MappingProxyType(_STANDARD)
 
 
 def defined(name: str) -> Metric:
     """Return the metric of this name; refuse an unknown one."""
-    found = _DEFINED.get(name) or paper_metrics().get(name)
+    found = _ALL.get(name) or paper_metrics().get(name)
     if found is None:
-        raise MetricError(unknown_name("metric", name, _DEFINED))
+        raise MetricError(unknown_name("metric", name, _ALL))
     return found
 
 
 def find_metric(name: str) -> Metric | None:
     """Return the metric of this name for scores of a study: one of :data:`METRICS`, or one of a paper."""
-    return _SCORED.get(name) or paper_metrics().get(name)
+    return _STANDARD.get(name) or paper_metrics().get(name)
 
 
 @functools.cache
@@ -219,7 +219,7 @@ def metric(
     group: Group = None,
     ordered_like: str | None = None,
     mean_over: MeanOver = None,
-    in_score_all: bool = True,
+    standard: bool = True,
 ) -> Callable[[Formula], Callable[..., float]]:
     """Define a metric by its formula.
 
@@ -227,7 +227,7 @@ def metric(
     ----------
     title, direction, needs, source, conventions, skips, high, filler, group, ordered_like, mean_over
         See :class:`Metric`.
-    in_score_all : bool, default True
+    standard : bool, default True
         Whether ``score_all`` computes it, so that it is in :data:`METRICS`. A metric of a paper never is.
 
     Returns
@@ -253,7 +253,7 @@ def metric(
             "filler": (filler, ("decisions", "ones", None)),
             "group": (group, (*GROUPS, None)),
             "mean_over": (mean_over, ("rows", "labels", "cells", None)),
-            "ordered_like": (ordered_like, (*_DEFINED, None)),
+            "ordered_like": (ordered_like, (*_ALL, None)),
         }
         _check(name, doc, choices, conventions)
         function = _public_function(formula, needs)
@@ -266,9 +266,9 @@ def metric(
         if formula.__module__.startswith("multilab.papers."):
             _OF_PAPERS[name] = made
             return function
-        _DEFINED[name] = made
-        if in_score_all:
-            _SCORED[name] = made
+        _ALL[name] = made
+        if standard:
+            _STANDARD[name] = made
         return function
 
     return define
@@ -277,7 +277,7 @@ def metric(
 def _check(
     name: str, doc: str, choices: Mapping[str, tuple[Any, tuple[Any, ...]]], conventions: tuple[str, ...]
 ) -> None:
-    if taken := _DEFINED.get(name) or _OF_PAPERS.get(name):
+    if taken := _ALL.get(name) or _OF_PAPERS.get(name):
         raise MetricError(f"metric {name!r} is defined already, in {taken.function.__module__}")
     if not doc.startswith(_SUMMARY):
         raise MetricError(f"metric {name!r}: the docstring must begin with {_SUMMARY.strip()!r} and a definition")

@@ -10,7 +10,7 @@ import numpy as np
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import refuse_other_order
-from multilab.metrics.registry import DEFINED, defined
+from multilab.metrics.registry import ALL_METRICS, defined
 from multilab.metrics.weighted import public_function
 
 __all__ = ["get_scorer", "get_scorer_names"]
@@ -31,7 +31,7 @@ def get_scorer_names() -> list[str]:
     >>> "ranking_loss" in get_scorer_names()
     True
     """
-    return sorted(DEFINED)
+    return sorted(ALL_METRICS)
 
 
 def get_scorer(

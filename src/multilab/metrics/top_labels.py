@@ -35,7 +35,7 @@ __all__ = ["label_propensities", "ndcg_at_k", "precision_at_k", "recall_at_k"]
     mean_over="rows",
     source="Prabhu & Varma, KDD 2014; with propensities: Jain, Prabhu & Varma, KDD 2016",
     filler="ones",
-    in_score_all=False,
+    standard=False,
 )
 def precision_at_k(
     ranking: Ranking, conventions: Conventions, *, k: int = 5, propensities: Any = None
@@ -70,7 +70,7 @@ def precision_at_k(
     group="ranking",
     mean_over="rows",
     source="Manning, Raghavan & Schütze, Introduction to Information Retrieval, 2008, section 8.4",
-    in_score_all=False,
+    standard=False,
 )
 def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> Value | float:
     """Return the mean over rows of the share of the relevant labels that are among the k with the highest scores.
@@ -105,7 +105,7 @@ def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> Va
     group="ranking",
     mean_over="rows",
     source="Järvelin & Kekäläinen, ACM TOIS 20 (2002); with propensities: Jain, Prabhu & Varma, KDD 2016",
-    in_score_all=False,
+    standard=False,
 )
 def ndcg_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5, propensities: Any = None) -> Value | float:
     """Return the mean over rows of the discounted gain of the k highest scores / that of the best ranking.

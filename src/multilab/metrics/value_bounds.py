@@ -11,7 +11,7 @@ from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Cells, Decisions, Scores, ThresholdedScores, blocks, refuse_other_shape
 from multilab.metrics.label_sets import LabelSets
-from multilab.metrics.registry import DEFINED, Metric, defined
+from multilab.metrics.registry import ALL_METRICS, Metric, defined
 
 __all__ = ["Bounds", "bounds"]
 
@@ -80,7 +80,7 @@ def bounds(
 
 def _refuse_inexact(definition: Metric, conventions: Conventions, parameters: dict[str, Any]) -> None:
     if definition.filler is None:
-        known = ", ".join(name for name, metric in DEFINED.items() if metric.filler)
+        known = ", ".join(name for name, metric in ALL_METRICS.items() if metric.filler)
         raise MetricError(f"exact bounds of {definition.name} are not known; metrics that have some: {known}")
     if definition.filler == "ones" and parameters.get("propensities") is not None:
         raise MetricError(f"exact bounds of {definition.name} are not known with propensities")
