@@ -75,7 +75,7 @@ def _forest(args: dict[str, Any], X: np.ndarray, Y: np.ndarray, seed: int, index
 
 
 def _correlations(columns: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Return the quantities of `compute` of one representation, shape (n, columns), beside labels of shape (n, q)."""
+    """Return the quantities of `compute` of one representation, shape (n, columns), and labels, shape (n, q)."""
     columns, labels = (_standardised(values) for values in (columns.astype(float), labels))
     count = columns.shape[1]
     if count < 2:
