@@ -61,6 +61,6 @@ def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys
     for letter, warnings in messages.items():
         store.write(letter * 64, {}, {"warnings": warnings}, "")
     monkeypatch.setattr(execute, "run_cells", lambda *_, **__: {})
-    verify._run(cells, str(tmp_path), "quick")
+    verify._run(SimpleNamespace(limits=None), cells, str(tmp_path), "quick")
     line = "warnings in 1 of 2 cells (ConvergenceWarning 1, UserWarning 1); --store FOLDER keeps their records\n"
     assert capsys.readouterr().out == line

@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from joblib import Parallel
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from helpers.toy import make_data
+from multilab.core.parallel import parallel
 from multilab.methods.base import MethodError
 from multilab.methods.forests import compact_forest
 from multilab.methods.forests.compact_forest import CompactForest, float32_below, grow_forest
@@ -38,11 +38,11 @@ def test_trees_and_importances_are_those_of_scikit_learns_forest(kind, theirs, w
 def test_a_forest_grows_in_the_given_number_of_threads_but_no_more_than_trees(n_jobs, threads, monkeypatch) -> None:
     asked = []
 
-    def parallel(n_jobs, **arguments):
+    def noted(n_jobs, **arguments):
         asked.append(n_jobs)
-        return Parallel(n_jobs, **arguments)
+        return parallel(n_jobs, **arguments)
 
-    monkeypatch.setattr(compact_forest, "Parallel", parallel)
+    monkeypatch.setattr(compact_forest, "parallel", noted)
     X, Y = make_data()
     grow_forest("extra", X.astype(np.float32), Y, 0, n_jobs, n_estimators=3)
     assert asked == [threads]
