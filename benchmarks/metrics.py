@@ -75,7 +75,7 @@ def against_sklearn(n: int, q: int, repeats: int) -> list[Line]:
     truth, P = Y.toarray(), scores / scores.max()
     lines = []
     for name, theirs in sklearn_functions().items():
-        function = ours.registry.DEFINED[name].function
+        function = ours.registry.ALL_METRICS[name].function
         runners = {"multilab": lambda f=function: f(truth, P, "sklearn"), "sklearn": lambda f=theirs: f(truth, P)}
         seconds, values = race(runners, repeats)
         ratio = seconds["sklearn"] / seconds["multilab"]
@@ -92,7 +92,7 @@ def bootstraps(n: int, q: int, repeats: int) -> list[Line]:
     truth, P = Y.toarray(), scores / scores.max()
     lines = []
     for name in ("macro_f1", "ranking_loss", "log_loss", "macro_auc"):
-        metric = ours.registry.DEFINED[name]
+        metric = ours.registry.ALL_METRICS[name]
         given = scores >= 0.9 if metric.needs == "decisions" else P
 
         def loop(metric: Any = metric, given: np.ndarray = given) -> tuple[float, float]:
