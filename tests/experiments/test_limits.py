@@ -204,7 +204,8 @@ def test_limits_are_positive_numbers(block):
         study_from("x", {"datasets": ["flags"], "limits": block})
 
 
-def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypatch, capsys):  # noqa: F811
+def add_with_a_slow_method(study, tmp_path, monkeypatch):  # noqa: F811
+    """Compute the study `small`, in which relm passes the limit; return what runs a cell, and the keys of relm's."""
     study("{}", method="mlknn, relm")
     path = tmp_path / "conf" / "study" / "small.yaml"
     path.write_text(path.read_text().replace("paper: imldf", "limits: {seconds: 1, gigabytes: 4}"))
@@ -212,6 +213,11 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     slow = {cell.key for cell in all_cells(load_study("small")) if cell.method.name == "relm"}
     monkeypatch.setattr(running, "run_cell", lambda c, store: (spin if c.key in slow else own)(c, store))
     run("store add")
+    return own, slow
+
+
+def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypatch, capsys):  # noqa: F811
+    own, slow = add_with_a_slow_method(study, tmp_path, monkeypatch)
     tables = report_dir("small")
     missing = pd.read_csv(tables / "unfinished.csv")
     assert list(missing["method"]) == ["relm"] * 3
@@ -233,6 +239,7 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     rekeying.write_new_keys(tables, matches)
     assert {name: (tables / name).read_bytes() for name in before} == before
     monkeypatch.setattr(running, "run_cell", own)
+    path = tmp_path / "conf" / "study" / "small.yaml"
     path.write_text(path.read_text().replace("seconds: 1", "seconds: 60"))
     capsys.readouterr()
     assert main(["store", "add", "--study", "small", "--retry-unfinished"]) == 0
@@ -242,13 +249,7 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
 
 
 def test_the_gate_recomputes_cells_within_the_limits_of_their_study(study, tmp_path, monkeypatch, capsys):  # noqa: F811
-    study("{}", method="mlknn, relm")
-    path = tmp_path / "conf" / "study" / "small.yaml"
-    path.write_text(path.read_text().replace("paper: imldf", "limits: {seconds: 1, gigabytes: 4}"))
-    own = running.run_cell
-    slow = {cell.key for cell in all_cells(load_study("small")) if cell.method.name == "relm"}
-    monkeypatch.setattr(running, "run_cell", lambda c, store: (spin if c.key in slow else own)(c, store))
-    run("store add")
+    own, slow = add_with_a_slow_method(study, tmp_path, monkeypatch)
     monkeypatch.setattr(running, "run_cell", lambda c, store: (refuse if c.key in slow else own)(c, store))
     capsys.readouterr()
     assert main(["gate", "--study", "small", "--sample", "9"]) == 0
