@@ -112,7 +112,8 @@ def arena_summary(
     -----
     Two methods are compared by the share of metrics that each wins on a set, ties half: Wilcoxon's signed-rank test
     over the sources of the sets of the mean shares' differences from one half, Holm-corrected over the comparisons of
-    one method. A method that did not finish loses the set. Ranks are compared by Nemenyi's critical difference.
+    one method. Sets that one of the two did not finish are left out. In ranks and Elo such a method is last on the
+    set. Ranks are compared by Nemenyi's critical difference.
 
     Examples
     --------
@@ -565,7 +566,10 @@ def _dummies(pool: Mapping[str, Any], means: Leaderboard) -> list[dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """Share of the metrics of a group that the method of the row wins against that of the column, per dataset."""
+    """Share of the metrics of a group that the method of the row wins against that of the column, per dataset.
+
+    NaN where one of the two did not finish: as losses, these sets would make the shares measure speed.
+    """
 
     columns: tuple[str, ...]
     sources: tuple[str, ...]
@@ -580,23 +584,29 @@ class _Shares:
 def _shares(means: Leaderboard, group: str, facts: Sequence[Mapping[str, Any]]) -> _Shares:
     """Return the shares of a group; a dataset on which all its metrics are undefined is left out."""
     board, sources = rank_methods(means, group), sources_of(facts)
-    return _Shares(means.methods, tuple(sources[name] for name in board.datasets), board.set_wins)
+    late = means.incomplete[np.isin(means.datasets, board.datasets)]
+    both = ~(late[:, :, None] | late[:, None, :])
+    values = np.where(both, board.set_wins, np.nan)
+    return _Shares(means.methods, tuple(sources[name] for name in board.datasets), values)
 
 
 def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:
     """Return how the first column of each pair does against the second: share of wins and signed-rank test.
 
-    Both have one value per source, the mean share on its datasets, for the results on related datasets are not
+    Both are over the datasets that the two columns finished; ``missing`` is the number of the others, and without a
+    common one ``wins`` is ``None``. Both have one value per source, the mean share on its datasets, for the results on related datasets are not
     independent. The p values are Holm-corrected over the pairs. ``smallest_p`` is what they can be at least: a
     difference cannot be detected where it is above the level.
     """
-    shares = [each.between(column, other) for each, column, other in pairs]
+    all_shares = [each.between(column, other) for each, column, other in pairs]
+    shares = [each.dropna() for each in all_shares]
     tested = [each.groupby("source", sort=False).mean().to_numpy().round(9) - 0.5 for each in shares]
     p = holm([signed_rank_p(each) for each in tested])
     return [
         {
             "against": other,
             "sets": len(values),
+            "missing": len(every) - len(values),
             "sources": len(differences),
             "wins": finite(values.groupby("source").mean().mean(), 6),
             "sets_won": int((values > 0.5).sum()),
@@ -605,7 +615,7 @@ def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:
             "smallest_p": significant(min(1.0, len(pairs) * 2.0 ** (1 - len(differences)))),
             "verdict": _verdict(differences, adjusted),
         }
-        for (_, _, other), values, differences, adjusted in zip(pairs, shares, tested, p, strict=True)
+        for (_, _, other), every, values, differences, adjusted in zip(pairs, all_shares, shares, tested, p, strict=True)
     ]
 
 
