@@ -105,6 +105,22 @@ def test_verdicts_need_enough_sets() -> None:
     assert "| `mlekelm` | 2 | 940 (920–960) | **100 %** | **0 %** | 1 / 0 of 1 |" in page
 
 
+def test_shares_are_over_the_sets_that_both_methods_finished() -> None:
+    scores = tables({"mlekelm": 0.7, "catboost": 0.8, "lightgbm": 0.6, "rf_pct": 0.8}, 10)
+    gone = [(f"set{i}", "catboost") for i in range(5)] + [(f"set{i}", "rf_pct") for i in range(9)] + [("set9", "mlekelm")]
+    summary = arena_summary(leaderboard(without_cells(scores, *gone)))
+    (entry,) = summary["proposals"]
+    rows = {row["against"]: row for row in entry["baselines"]["overall"]}
+    found = {name: (row["wins"], row["sets"], row["missing"], row["sets_won"]) for name, row in rows.items()}
+    assert found == {"catboost": (0.0, 4, 6, 0), "lightgbm": (1.0, 9, 1, 9), "rf_pct": (None, 0, 10, 0)}
+    assert {name: row["verdict"] for name, row in rows.items()} == {
+        "catboost": "no difference",  # four sets can detect nothing
+        "lightgbm": "better",
+        "rf_pct": "no difference",
+    }
+    assert "| – |" in summary_page(summary)
+
+
 def test_kinds_of_sets_and_their_winners() -> None:
     quality = {"a": 0.8, "b": 0.7, "c": 0.6}
     scores = tables(quality, 6)

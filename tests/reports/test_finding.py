@@ -16,15 +16,15 @@ from multilab.reports.finding import finding
 from multilab.reports.head import head
 
 
-def test_the_finding_counts_who_is_tied_for_first_and_the_page_begins_with_it(many):
+def test_the_finding_counts_who_is_not_told_apart_and_the_page_begins_with_it(many):
     folder, means = many
     ranks = means.rank(axis=1).mean().sort_values(kind="stable")
     (sentence,) = finding(load_report(folder))
-    assert sentence == "No method wins by Hamming loss: all 25 are statistically tied for first."
+    assert sentence == "No method wins by Hamming loss: the 25 methods are not told apart."
     page = build_report(folder).read_text(encoding="utf-8")
     assert page.index('id="finding"') < page.index('class="facts"')
     assert html.escape(finding_text(folder), quote=False) in page
-    (table,) = (table for table in Page(page).tables if table[0][-1]["text"] == "Tied for first")
+    (table,) = (table for table in Page(page).tables if table[0][-1]["text"] == "Not told apart from the first")
     assert [row[0]["text"] for row in table[1:]] == list(ranks.index[:10])
     assert {row[-1]["text"] for row in table[1:]} == {"yes"}
 
@@ -37,24 +37,24 @@ def test_a_clear_leader_wins(tmp_path):
     )
 
 
-def test_equal_leaders_are_tied_and_the_last_is_not(tmp_path):
+def test_equal_leaders_are_not_told_apart_and_the_last_is(tmp_path):
     sets = [f"d{i}" for i in range(40)]
     means = pd.DataFrame({"a": [0.2, 0.3] * 20, "b": [0.3, 0.2] * 20, "c": [0.4] * 40}, index=sets)
     assert finding(load_report(write_means(tmp_path / "equal", means))) == (
-        "No single method wins by Hamming loss: 2 of 3 are statistically tied for first.",
+        "No single method wins by Hamming loss: the first 2 of 3 are not told apart.",
     )
     means.loc[:] = 0.2
     (sentence,) = finding(load_report(write_means(tmp_path / "same", means)))
-    assert sentence == "No method wins by Hamming loss: all 3 are statistically tied for first."
+    assert sentence == "No method wins by Hamming loss: the 3 methods are not told apart."
 
 
-def test_methods_that_differ_though_all_are_tied_for_first_get_the_reason(tmp_path):
+def test_methods_that_differ_though_all_are_not_told_apart_get_the_reason(tmp_path):
     order = list(range(12))
     rows = [order, [10, 11, *range(10)], order]
     means = pd.DataFrame(rows, index=list("xyz"), columns=[f"m{k}" for k in order], dtype=float) / 100
     folder = write_means(tmp_path / "few", means)
     (sentence,) = finding(load_report(folder))
-    assert sentence == "No method wins by Hamming loss: all 12 are statistically tied for first."
+    assert sentence == "No method wins by Hamming loss: the 12 methods are not told apart."
     page = " ".join(build_report(folder).read_text(encoding="utf-8").split())
     assert (
         "<b>some methods differ</b>. Nemenyi’s test of pairs does not show which: no two average ranks differ by more "

@@ -158,7 +158,8 @@ def rank_methods(
 
     Notes
     -----
-    A method with an unfinished split is last on the dataset; several share the last ranks. Its error for
+    A method with an unfinished split is last on the dataset, where it loses every comparison; several share the last
+    ranks. Its error for
     ``improvability`` is the largest finished one of the dataset. J. Demsar (2006), Statistical comparisons of
     classifiers over multiple data sets, JMLR 7, for the tests; improvability is TabArena's.
 

@@ -59,7 +59,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     over sources), ``rank`` (mean over datasets), ``win_rate``, ``improvability``; ``cd`` (Nemenyi's critical difference
     of ranks at .05), ``chi2`` (Friedman's), ``p`` (Iman and Davenport's), ``cliques`` (lists of columns that ``cd``
     does not separate). Boards of groups also have ``wins``: a list per column of per-cent integers, the share of
-    (dataset, metric) pairs won against each column.
+    (dataset, metric) pairs won against each column; those on a dataset that a column did not finish are lost.
 
     ``pareto``: an object by cost (``fit_seconds``, ``predict_ms``, ``model_mb``): the columns on the Pareto front of
     Elo on ``overall`` and cost, the cheapest first; absent without costs.

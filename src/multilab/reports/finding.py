@@ -5,12 +5,12 @@ from typing import Any
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.page import template
 from multilab.reports.tables.control import control_view
-from multilab.reports.tables.leaders import tied_for_first
+from multilab.reports.tables.leaders import not_told_apart
 from multilab.reports.tables.shares import kept_shares
 
 
 def finding(report: ReportData) -> tuple[str, ...]:
-    """Return whether one method wins by the headline metric, or how many are statistically tied for first.
+    """Return whether one method wins by the headline metric, or how many the tests do not tell apart from the first.
 
     In a study of decisions on the same scores: what gains most over the control. In a study that hides training
     labels: what is kept of the headline metric.
@@ -28,16 +28,16 @@ def finding_numbers(report: ReportData) -> dict[str, Any]:
 
 
 def _ranks(report: ReportData) -> dict[str, Any] | None:
-    """Return the best by average rank, and how many are tied with it."""
+    """Return the best by average rank, and how many are not told apart from it."""
     metric = report.primary[0] if report.primary else None
     comparison = report.comparisons.get(metric) if metric else None
     if metric is None or comparison is None or comparison.k < 2:
         return None
     first = min(comparison.ranks, key=lambda method: (comparison.ranks[method], comparison.methods.index(method)))
-    tied = tied_for_first(comparison)
+    level = not_told_apart(comparison)
     return {
         "metric": metric_title(metric),
         "methods": comparison.k,
         "first": report.method_title(first),
-        "tied": len(tied) if tied is not None else None,
+        "level": len(level) if level is not None else None,
     }

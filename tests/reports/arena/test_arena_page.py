@@ -129,10 +129,10 @@ def test_the_finding_names_the_leaders_the_tested_the_cheap_and_the_unfinished(f
     assert (leaders["columns"], leaders["sets"]) == (9, 7)
     first, *others = leaders["rows"]
     assert (first["group"], first["method"]) == ("All metrics", arena.columns[best].title)
-    tied = sum(rank <= min(board["rank"]) + board["cd"] for rank in board["rank"])
-    assert first["tied"] == tied
+    level = sum(rank <= min(board["rank"]) + board["cd"] for rank in board["rank"])
+    assert first["level"] == level
     assert [row["group"] for row in others] == ["Example-based decisions", "Label-based", "Example-based ranking"]
-    assert f"<b>No single method wins: {tied} of 9 are statistically tied for first on 7 sets.</b>" in text
+    assert f"<b>No single method wins: the first {level} of 9 are not told apart on 7 sets.</b>" in text
     assert [(each["sets"], each["first"], each["metrics"]) for each in found["tested"]] == [(7, 1, 16), (5, 0, 16)]
     title = found["tested"][0]["title"]
     assert f"On 7 sets {title} is first by mean rank in 1 of 16 metrics." in text
@@ -333,7 +333,7 @@ def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, m
 def test_the_page_over_all_studies_has_one_line_for_the_arena(folder, pages):
     text = write_overview(folder.parent, lambda path: None).read_text(encoding="utf-8")
     assert re.findall(r'<h2><a href="(.*?)">', text) == ["arena/index.html"]
-    assert "of 9 are statistically tied for first on 7 sets." in text
+    assert "of 9 are not told apart on 7 sets." in text
     assert "arena-tuned" not in text
 
 

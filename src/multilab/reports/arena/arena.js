@@ -165,7 +165,7 @@
     return rows.sort((a, b) => a.rank - b.rank || b.wins - a.wins);
   }
 
-  function tied(rows, pool, sets) {
+  function level(rows, pool, sets) {
     const critical = pool.critical / Math.sqrt(sets);
     const count = rows.filter((row) => row.rank - rows[0].rank <= critical).length;
     return `Critical difference of ranks ${critical.toFixed(2)} (Nemenyi, level 0.05): ` +
@@ -261,7 +261,7 @@
       section.querySelector("#like-macro").hidden = field.metrics.value !== "macro_f1";
       status.textContent = rows.length
         ? `${rows.length} methods ranked on ${near.length} ${near.length > 1 ? "sets" : "set"}. ` +
-          `First: ${titleOn(data.methods[rows[0].method], chosen)}, mean rank ${rows[0].rank.toFixed(2)}. ${tied(rows, pool, near.length)}`
+          `First: ${titleOn(data.methods[rows[0].method], chosen)}, mean rank ${rows[0].rank.toFixed(2)}. ${level(rows, pool, near.length)}`
         : "These metrics are not defined on these sets: choose more sets or other metrics.";
       const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
       const query = new URLSearchParams({ ...said, sets: field.sets.value, metrics: field.metrics.value, track: field.track.value });

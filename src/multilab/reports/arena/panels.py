@@ -143,7 +143,7 @@ def tuning_panel(arena: ArenaData) -> dict[str, Any] | None:
             {
                 "title": arena.columns[each["name"]].title,
                 "elo": [(_elo(each[key]), each[key].get("elo")) for key in ("default", "tuned")],
-                "wins": f"{100 * overall['wins']:.0f}",
+                "wins": "–" if overall["wins"] is None else f"{100 * overall['wins']:.0f}",
                 "sets_won": overall["sets_won"],
                 "sets": f"{overall['sets_won']} of {overall['sets']}",
                 "verdict": f"{overall['verdict']} ({p_text(overall['p_holm'])})",
@@ -444,7 +444,7 @@ def rated(board: Mapping[str, Any]) -> bool:
 
 
 def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the first method of each group of metrics, and how many are tied with it by Nemenyi's test."""
+    """Return the first method of each group of metrics, and how many Nemenyi's test."""
     rows = []
     for name in arena.groups:
         if board := pool["boards"].get(name):
@@ -458,7 +458,7 @@ def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> dict[str, Any]:
                     "method": arena.title_on(first, pool["sets"]),
                     "elo": _elo(entry),
                     "rank": f"{board['rank'][at]:.2f}",
-                    "tied": None if limit is None else sum(rank <= limit for rank in board["rank"]),
+                    "level": None if limit is None else sum(rank <= limit for rank in board["rank"]),
                 }
             )
     return {

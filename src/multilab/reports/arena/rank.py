@@ -258,6 +258,8 @@ def _notes(board: Board, pool: Pool, shown: int) -> list[str]:
         notes.append(f"not split alike in all tracks: {', '.join(pool.other_splits)}")
     if board.name in METRIC_GROUPS:
         notes.append(f"on each set by the mean rank over {len(board.metrics)} metrics")
+    if board.table["unfinished"].any():
+        notes.append("a method that did not finish a set is last there, in wins and Elo, too")
     if shown < len(board.table):
         notes.append(f"{len(board.table) - shown} methods more")
     return notes

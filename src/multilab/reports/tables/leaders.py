@@ -1,4 +1,4 @@
-"""The ten best methods of a study by average rank, and which of them are statistically tied for first."""
+"""The ten best methods of a study by average rank, and which of them are not told apart from the first."""
 
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.tables.entry import ARROWS, Entry, ShortTable, number
@@ -15,20 +15,20 @@ def leaders(report: ReportData) -> ShortTable | None:
     if comparison is None or comparison.k < 2 or not comparison.ranks:
         return None
     means = report.summaries[metric].mean.loc[list(comparison.datasets)].mean()
-    tied = tied_for_first(comparison)
+    level = not_told_apart(comparison)
     best = sorted(comparison.ranks, key=lambda method: (comparison.ranks[method], comparison.methods.index(method)))
     rows = []
     for method in best[:LEADERS]:
-        test = () if tied is None else (Entry("yes" if method in tied else "no"),)
+        test = () if level is None else (Entry("yes" if method in level else "no"),)
         rows.append(
             (report.method_title(method), (rank_entry(comparison, method), Entry(number(means[method])), *test))
         )
     head = f"{metric_title(metric)} {ARROWS[comparison.direction]}, mean"
-    heads = ("Average rank", head, *(() if tied is None else ("Tied for first",)))
+    heads = ("Average rank", head, *(() if level is None else ("Not told apart from the first",)))
     return ShortTable("Method", heads, tuple(rows))
 
 
-def tied_for_first(comparison: Comparison) -> tuple[str, ...] | None:
+def not_told_apart(comparison: Comparison) -> tuple[str, ...] | None:
     """Return the methods that are not shown to be worse than the best, which is among them.
 
     These are all methods where the test of all of them together finds no difference, else those within Nemenyi's
