@@ -594,19 +594,19 @@ def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:
     """Return how the first column of each pair does against the second: share of wins and signed-rank test.
 
     Both are over the datasets that the two columns finished; ``missing`` is the number of the others, and without a
-    common one ``wins`` is ``None``. Both have one value per source, the mean share on its datasets, for the results on related datasets are not
-    independent. The p values are Holm-corrected over the pairs. ``smallest_p`` is what they can be at least: a
-    difference cannot be detected where it is above the level.
+    common one ``wins`` is ``None``. Both have one value per source, the mean share on its datasets, for the results on
+    related datasets are not independent. The p values are Holm-corrected over the pairs. ``smallest_p`` is what they
+    can be at least: a difference cannot be detected where it is above the level.
     """
-    all_shares = [each.between(column, other) for each, column, other in pairs]
-    shares = [each.dropna() for each in all_shares]
-    tested = [each.groupby("source", sort=False).mean().to_numpy().round(9) - 0.5 for each in shares]
+    shares = [each.between(column, other) for each, column, other in pairs]
+    finished = [each.dropna() for each in shares]
+    tested = [each.groupby("source", sort=False).mean().to_numpy().round(9) - 0.5 for each in finished]
     p = holm([signed_rank_p(each) for each in tested])
     return [
         {
             "against": other,
             "sets": len(values),
-            "missing": len(every) - len(values),
+            "missing": len(all_values) - len(values),
             "sources": len(differences),
             "wins": finite(values.groupby("source").mean().mean(), 6),
             "sets_won": int((values > 0.5).sum()),
@@ -615,7 +615,9 @@ def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:
             "smallest_p": significant(min(1.0, len(pairs) * 2.0 ** (1 - len(differences)))),
             "verdict": _verdict(differences, adjusted),
         }
-        for (_, _, other), every, values, differences, adjusted in zip(pairs, all_shares, shares, tested, p, strict=True)
+        for (_, _, other), all_values, values, differences, adjusted in zip(
+            pairs, shares, finished, tested, p, strict=True
+        )
     ]
 
 
