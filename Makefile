@@ -49,7 +49,7 @@ gate: $(READY) ## recompute the quick study without caches and compare with the 
 ui: $(READY) ## print the addresses of the runs and serve the MLflow UI; another port: make ui PORT=5001
 	@$(BIN)/python scripts/mlflow_ui.py $(PORT)
 
-readme: $(READY) ## regenerate the table and the numbers of the README from the committed results
+readme: $(READY) ## regenerate the numbers of the README and of docs/papers from the committed results
 	@multilab study report --study mlwse-core --readme
 
 pages: $(READY) ## build the pages of all studies, and the committed summaries, from the committed results (two minutes)

@@ -36,13 +36,12 @@ extensions = [
     "arena_entrants",
     "scikit_learn_tables",
     "study_figures",
-    "results_in_texts",
     "site_links",
     "mathml",
 ]
 root_doc = "index"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_extensions", "examples", "decisions/README.md"]
+exclude_patterns = ["_build", "_extensions", "examples", "decisions/README.md", "papers/templates"]
 nitpicky = False
 language = "en"
 smartquotes = False

@@ -7,12 +7,9 @@ the docstring cannot know. The pages are written to ``docs/reference/generated``
 
 from __future__ import annotations
 
-import csv
 import inspect
-import json
 import re
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
@@ -88,9 +85,6 @@ def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines:
 def write_pages(folder: Path, members: Iterable[str]) -> None:
     """Write every page whose text has changed, and remove those that no longer exist, of members too."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted((ROOT / "docs" / "papers").glob("*.md")):
-        if path.stem != "index":
-            (folder / f"paper_{path.stem}.inc").write_text(outcome(path.stem))
     texts = {name: function() for name, function in PAGES.items()}
     for path in folder.glob("*.rst"):
         if path.stem not in {*texts, *members}:
@@ -455,48 +449,6 @@ def checks() -> str:
         parts += [heading(f"``{name}``", "-"), first_sentence(function) + "\n"]
         parts.append(f"Arguments: {shown or 'none'}.\n")
     return "\n".join(parts)
-
-
-def outcome(paper: str) -> str:
-    """Return the verdicts and claims of a paper, from the committed report of its study."""
-    folder = ROOT / "reports" / paper
-    claims = json.loads((folder / "claims.json").read_text())
-    with (folder / "cells.csv").open(newline="") as file:
-        verdicts = Counter(row["verdict"] for row in csv.DictReader(file))
-    theirs, own = (
-        [
-            [one["id"], plain(one["sentence"]), _outcome_of(one)]
-            for one in claims
-            if (one["origin"] == "paper") is of_paper
-        ]
-        for of_paper in (True, False)
-    )
-    header = ["Claim", "Sentence", "Outcome"]
-    counts = "; ".join(f"{number} *{verdict}*" for verdict, number in verdicts.most_common())
-    return "\n".join(
-        [
-            f"{sum(verdicts.values())} published values: {plain(counts).replace(chr(92) + '*', '*')} "
-            "(the :term:`verdicts <verdict>` are explained in the glossary).\n",
-            f"{len(theirs)} claims of the paper:\n",
-            table(header, theirs, "10 70 20"),
-            *([f"Questions of our own, {len(own)}, which are not counted among its claims:\n"] if own else []),
-            *([table(header, own, "10 70 20")] if own else []),
-            "All tables, figures and the ledger with every published value: "
-            f"`report <../reports/{paper}/index.html>`__.",
-        ]
-    )
-
-
-def _outcome_of(claim: dict[str, Any]) -> str:
-    """Return what a claim came to: with the limits for which it holds, or what it comes to so far."""
-    needs = claim.get("needs")
-    notes = [
-        f"for {claim['holds_for']}" if claim.get("holds_for") else "",
-        f"so far: {claim['so_far']}" if claim.get("so_far") else "",
-        f"to decide: {needs['cells']} cells" if needs else "",
-    ]
-    notes += [f"{needs['core_hours']:g} core-hours" if needs and needs["core_hours"] is not None else ""]
-    return f"**{claim['outcome']}** {plain(', '.join(filter(None, notes)))}".strip()
 
 
 # ---------------------------------------------------------------- packages, and a page per class and function

@@ -1,4 +1,4 @@
-"""Sphinx extension: what pages show of committed results: a study's figure, finding and table; the ledger of claims."""
+"""Sphinx extension: what a page shows of committed results: a study's figure, finding and table."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def setup(app: Any) -> dict[str, Any]:
 
 
 def write(folder: Path) -> None:
-    """Write the figure of the headline metric, the finding, the scores on observed labels alone, and the ledger."""
-    from multilab.reports import ledger_markdown, load_report
+    """Write the figure of the headline metric, the finding, and the scores on observed labels alone."""
+    from multilab.reports import load_report
     from multilab.reports.finding import finding
     from multilab.reports.tables.shares import TREATMENTS, share_views
 
@@ -30,4 +30,3 @@ def write(folder: Path) -> None:
     rows = [[plain(method), *values] for method, learns, values in view.rows if learns == TREATMENTS["missing"]]
     scores = table(["observed share", *view.heads], rows)
     (folder / f"{STUDY}.inc").write_text("\n\n".join([*map(plain, finding(report)), scores]) + "\n")
-    (folder / "ledger.txt").write_text(ledger_markdown(ROOT / "reports"))

@@ -25,7 +25,7 @@ def test_the_texts_of_a_paper_say_what_its_results_say(checkout, name):
     texts |= {f"claim {one.id}: cause": one.explanation.cause for one in paper.claims if one.explanation}
     texts |= {f"{one.id}: setting": one.setting for one in paper.counterfactuals}
     texts |= {f"{one.id}: shows": one.shows for one in paper.counterfactuals}
-    texts["page"] = (checkout / "docs" / "papers" / f"{name}.md").read_text(encoding="utf-8")
+    texts["page"] = (checkout / "docs" / "papers" / "templates" / f"{name}.md").read_text(encoding="utf-8")
     for where, text in texts.items():
         assert "{{" not in results.fill(text, f"{name}: {where}")
 

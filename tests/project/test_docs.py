@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="no documentation: an 
 @cache
 def pages() -> dict[str, str]:
     """Return the text of every page that is not generated, by its path without suffix."""
-    skipped = {"_build", "gallery", "generated", "examples", "_static", "_extensions"}
+    skipped = {"_build", "gallery", "generated", "examples", "templates", "_static", "_extensions"}
     files = [path for path in DOCS.rglob("*.md") if not skipped & set(path.relative_to(DOCS).parts)]
     named = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in sorted(files)}
     return {name: path.read_text() for name, path in named.items() if not name.startswith(GENERATED)}
@@ -86,6 +86,23 @@ def test_every_link_leads_somewhere() -> None:
     ]
     assert len(links) > 40
     assert [reason for path, target in links if (reason := broken(path, target))] == []
+
+
+def tracked() -> set[str]:
+    """Return the files of the repository, and the folders that hold them."""
+    run = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    files = [Path(name) for name in run.stdout.split("\0") if name]
+    return {path.as_posix() for file in files for path in (file, *file.parents)}
+
+
+@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="not a clone")
+def test_what_the_readme_links_is_committed_with_its_numbers_filled_in() -> None:
+    targets = re.findall(r"\]\(([^)\s#]+)", without_code((CHECKOUT / "README.md").read_text()))
+    files = {target for target in targets if not re.match(r"[a-z]+:", target)}
+    assert "docs/papers/index.md" in files
+    assert files - tracked() == set()
+    linked = [CHECKOUT / name for name in files if name.endswith(".md")] + list((DOCS / "papers").glob("*.md"))
+    assert [path.name for path in linked if "{{" in without_code(path.read_text())] == []
 
 
 def test_every_source_of_an_erratum_is_a_section_of_the_papers_page() -> None:

@@ -194,7 +194,7 @@ def add_study(copy: Copy) -> None:
 
 def add_paper(copy: Copy) -> None:
     """Follow the recipe of a paper."""
-    page = {"docs/papers/toy.md": "# A toy paper\n\nWhat it proposes, and its outcome.\n"}
+    page = {"docs/papers/templates/toy.md": "# A toy paper\n\nWhat it proposes, and its outcome.\n"}
     for name, text in (PAPER | page).items():
         file = copy.root / name.replace("toy", "kite")  # the test of the sixth paper adds its own "toy"
         file.parent.mkdir(exist_ok=True)

@@ -20,9 +20,12 @@ from multilab.reports.finding import finding
 from multilab.reports.page import write_page
 from multilab.reports.paper.cells import tally
 from multilab.reports.paper.claims import claim_views, outcomes
-from multilab.reports.readme import write_readme
+from multilab.reports.readme import write_paper_pages, write_readme
 from multilab.reports.sections import build_report
 from multilab.statistics.result_files import SCORES
+
+PAPER_PAGES = Path("docs/papers")
+"""Where a checkout has the pages of papers."""
 
 
 def write_pages(folder: Path) -> None:
@@ -51,7 +54,7 @@ def all_pages(each: Callable[..., Iterable[Any]] = map) -> int:
     """Write every page from the committed results alone, and what of them is committed too.
 
     Written are the pages of all studies with results, those of the arena, and the page over all studies; committed are
-    the summary of the arena, and the table of the README.
+    the summary of the arena, the table of the README, and the pages of papers.
     """
     reports = report_dir("arena").parent
     folders = sorted(path.parent for path in reports.glob(f"*/{SCORES}"))
@@ -66,9 +69,11 @@ def all_pages(each: Callable[..., Iterable[Any]] = map) -> int:
 
 
 def overview(reports: Path) -> None:
-    """Write the page over all studies, and the numbers and the table of the README."""
+    """Write the page over all studies, the numbers and the table of the README, and the pages of papers."""
     if (reports / "arena" / "summary.json").is_file():
         write_readme(Path("README.md"), reports)
+    if PAPER_PAGES.is_dir():
+        write_paper_pages(PAPER_PAGES, reports)
     print(write_overview(reports, paper_of))
 
 

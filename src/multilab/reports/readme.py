@@ -1,10 +1,11 @@
-"""Tables in Markdown: the headline table of a study, the arena in the README, verdicts and claims of all studies."""
+"""Markdown from committed results: the headline table of a study, the README, pages of papers, the ledger of claims."""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from multilab.claims.agreement import Agreement, agreement_by_method
 from multilab.claims.results import Results
@@ -39,14 +40,76 @@ def write_readme(readme: Path, reports: Path) -> None:
     ReportError
         If a mark of the table is missing or repeated.
     """
-    text = readme.read_text(encoding="utf-8")
-    start, stop = "<!-- table arena -->", "<!-- end arena -->"
-    if (text.count(start), text.count(stop)) != (1, 1) or text.index(start) > text.index(stop):
-        raise ReportError(f"{readme} must have the marks {start} and {stop} once each, in this order")
-    before, _, rest = text.partition(start)
-    table = arena_markdown(reports / "arena" / "summary.json").strip()
-    text = f"{before}{start}\n{table}\n{stop}{rest.partition(stop)[2]}"
+    text = _with_table(readme, "arena", arena_markdown(reports / "arena" / "summary.json"))
     write_atomically(readme, _NUMBER.sub(lambda match: _filled(match, reports), text))
+
+
+def write_paper_pages(folder: Path, reports: Path) -> None:
+    """Write the pages of papers in the documentation, with their numbers filled in, and the ledger of all claims.
+
+    Parameters
+    ----------
+    folder : path
+        With ``templates/<paper>.md``, texts with the placeholders of :class:`multilab.claims.results.Results`. Each
+        becomes ``<paper>.md`` and ends with the verdicts and claims of the paper; ``index.md`` gets the ledger.
+    reports : path
+        The folder of the studies' folders; the study of a paper has its name.
+
+    Raises
+    ------
+    ClaimsError
+        If a placeholder cannot be filled in, or a sentence requires what is not so.
+    """
+    for template in sorted((folder / "templates").glob("*.md")):
+        study = reports / template.stem
+        text = Results(study).fill(template.read_text(encoding="utf-8"), str(template))
+        text = re.sub(r"\n{3,}", "\n\n", text)  # a line that only requires something leaves an empty one
+        note = f"<!-- Written by `make pages` from templates/{template.name} and committed results; do not edit. -->"
+        write_atomically(folder / template.name, f"{note}\n\n{text.strip()}\n\n{_outcomes_markdown(study)}")
+    index = folder / "index.md"
+    write_atomically(index, _with_table(index, "ledger", f"\n{ledger_markdown(reports)}\n"))
+
+
+def _with_table(path: Path, name: str, table: str) -> str:
+    """Return the text of a file with the table between its marks ``<!-- table NAME -->`` and ``<!-- end NAME -->``."""
+    text = path.read_text(encoding="utf-8")
+    start, stop = f"<!-- table {name} -->", f"<!-- end {name} -->"
+    if (text.count(start), text.count(stop)) != (1, 1) or text.index(start) > text.index(stop):
+        raise ReportError(f"{path} must have the marks {start} and {stop} once each, in this order")
+    before, _, rest = text.partition(start)
+    return f"{before}{start}\n{table}{stop}{rest.partition(stop)[2]}"
+
+
+def _outcomes_markdown(folder: Path) -> str:
+    """Return the verdicts on a paper's published values, and its claims and our questions with their outcomes."""
+    verdicts = Counter(read_table(folder / "cells.csv", ["verdict"], text=True)["verdict"])
+    counts = "; ".join(f"{number} *{verdict}*" for verdict, number in verdicts.most_common())
+    parts = [f"{verdicts.total()} published values: {counts} ([what the verdicts mean](../glossary.md))."]
+    claims = read_json(folder / "claims.json")
+    theirs = [claim for claim in claims if claim["origin"] == "paper"]
+    own = [claim for claim in claims if claim["origin"] != "paper"]
+    for title, rows in (
+        (f"{len(theirs)} claims of the paper:", theirs),
+        (f"{len(own)} questions of our own, which are not counted among its claims:", own),
+    ):
+        if rows:
+            table = [_line(each["id"], map(markdown_cell, (each["sentence"], _outcome(each)))) for each in rows]
+            parts += [title, "\n".join([_line("Claim", ("Sentence", "Outcome")), "|:---|:---|:---|", *table])]
+    page = f"../../reports/{folder.name}/index.html"
+    parts.append(f"`make pages` builds the [report]({page}) with all tables, figures, and every published value.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _outcome(claim: Mapping[str, Any]) -> str:
+    """Return what a claim came to: with the limits for which it holds, or what it comes to so far."""
+    needs = claim.get("needs") or {}
+    notes = [
+        f"for {claim['holds_for']}" if claim.get("holds_for") else "",
+        f"so far: {claim['so_far']}" if claim.get("so_far") else "",
+        f"to decide: {needs['cells']} cells" if needs else "",
+        f"{needs['core_hours']:g} core-hours" if needs.get("core_hours") is not None else "",
+    ]
+    return f"**{claim['outcome']}** {', '.join(filter(None, notes))}".strip()
 
 
 def arena_markdown(summary: Path) -> str:
