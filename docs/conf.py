@@ -22,7 +22,7 @@ copyright = author
 version = release = multilab.__version__
 
 # The address of the repository is set once, as `Repository` of [project.urls] in pyproject.toml. Without one, the site
-# has no link to it and says how to hand on the source.
+# has no link to it. Getting started says how to hand on the source until there is one.
 REPOSITORY = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"].get("urls", {}).get("Repository")
 
 extensions = [
@@ -46,20 +46,7 @@ nitpicky = False
 language = "en"
 smartquotes = False
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution", "tasklist"]
-myst_substitutions = {
-    "get_the_source": f"```console\n$ git clone {REPOSITORY} multilab\n$ cd multilab\n```"
-    if REPOSITORY
-    else """This site gives no address of the repository. Whoever has a checkout can hand it on as one file:
-
-```console
-$ git bundle create multilab.bundle HEAD main   # in a checkout
-$ git clone multilab.bundle multilab            # wherever the file is
-$ cd multilab
-```
-
-For `pip install` alone, an archive is enough: `git archive --prefix=multilab/ -o multilab.tar.gz HEAD`."""
-}
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "tasklist"]
 myst_heading_anchors = 4
 
 numpydoc_show_class_members = False
