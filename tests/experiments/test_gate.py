@@ -437,6 +437,14 @@ def test_a_sample_is_drawn_from_the_methods_that_are_named(tmp_path, monkeypatch
     assert "GATE: genes-toy/0/mlknn: hamming_loss is" in capsys.readouterr().out
     assert main(["gate", "--study", "tiny", "--dataset", "genes-toi"]) == 2
     assert "did you mean 'genes-toy'?" in capsys.readouterr().err
+    scores.loc[(scores["method"] == "br_logistic") & (scores["split"] == 1), "value"] = 0.5
+    scores.to_csv(path, index=False)
+    assert main(["gate", "--study", "tiny", "--cell", "genes-toy/0/br_logistic,genes-toy/2/br_logistic"]) == 0
+    assert "gate passed: 2 cells of tiny recomputed" in capsys.readouterr().out
+    assert main(["gate", "--study", "tiny", "--cell", "genes-toy/0/br_logistic,genes-toy/1/br_logistic"]) == 1
+    assert "GATE: genes-toy/1/br_logistic: hamming_loss is" in capsys.readouterr().out
+    assert main(["gate", "--study", "tiny", "--cell", "genes-toy/3/br_logistic"]) == 2
+    assert "no finished cell genes-toy/3/br_logistic" in capsys.readouterr().err
     assert main(["study", "train", "--study", "tiny", "--method", "mlknn", "--dataset", "genes-toy"]) == 0
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from multilab.core import write_content
+
 PINNED = re.compile(r"- uses: (?:[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./\.github/actions/\w+)")
 
 
@@ -77,27 +79,69 @@ def test_a_job_that_runs_code_of_strangers_may_only_read(workflows):
     assert "secrets." not in workflows["arena.yml"]
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_the_gate_of_a_pull_request_recomputes_the_methods_of_the_arena_that_it_changes(workflows, tmp_path):
-    (script,) = (step["run"] for step in steps(workflows["arena.yml"]) if step.get("name") == "Gate")
+@pytest.fixture
+def arena(tmp_path):
+    """A repository with an arena of a few scores; commits changes and returns what the gate of the arena recomputes."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "multilab").write_text('#!/bin/sh\necho "$*" >> called\ntest ! -e wrong\n')
+    (tmp_path / "bin" / "multilab").chmod(0o755)
     (tmp_path / "conf" / "study").mkdir(parents=True)
     (tmp_path / "conf" / "study" / "arena.yaml").write_text("methods:\n  - mlknn\n  - mine # ours\n  - relm\n")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "multilab").write_text('#!/bin/sh\necho "$*" >> called\n')
-    (tmp_path / "bin" / "multilab").chmod(0o755)
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for names in (["method/mlknn", "method/relm"], ["entrant/mine", "method/mlknn", "method/decide_f1"], []):
-        for name in names:
+    script = Path(__file__).resolve().parents[2] / ".ci" / "arena.py"
+
+    def change(methods=(), scores=None, fails=False):
+        for name in methods:
             path = tmp_path / "conf" / f"{name}.yaml"
             path.parent.mkdir(exist_ok=True)
-            path.write_text(f"{names}\n")
-        for command in (["init", "-q"], ["add", "conf"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+            path.write_text(f"{methods}\n")
+        if scores is not None:
+            rows = [f"{cell.replace('/', ',')},macro_f1,{value}" for cell, value in scores.items()]
+            write_content(tmp_path / "reports/arena/scores.csv.gz", "\n".join(["dataset,split,method", *rows]) + "\n")
+        for command in (["init", "-q"], ["add", "conf", "reports"], ["commit", "-q", "--allow-empty", "-m", "x"]):
             subprocess.run([*git, *command], cwd=tmp_path, check=True)
-        if "entrant/mine" in names or not names:
-            path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-            subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env={"PATH": path}, check=True)
-    called = (tmp_path / "called").read_text().splitlines()
-    assert called == ["gate --study arena --method mine,mlknn --sample 10"]
+        (tmp_path / "called").write_text("")
+        if fails:
+            (tmp_path / "wrong").touch()
+        path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+        done = subprocess.run([sys.executable, script], cwd=tmp_path, env={"PATH": path}, check=False)
+        return done.returncode, (tmp_path / "called").read_text().splitlines()
+
+    (tmp_path / "reports" / "arena").mkdir(parents=True)
+    (tmp_path / "reports" / "arena" / "scores.csv.gz").write_bytes(b"")
+    change(["method/mlknn", "method/relm"])
+    return change
+
+
+def test_the_gate_of_a_pull_request_recomputes_the_methods_of_the_arena_that_it_changes(arena):
+    assert arena(["entrant/mine", "method/mlknn", "method/decide_f1"]) == (
+        0,
+        ["gate --study arena --method mine,mlknn --sample 10"],
+    )
+    assert arena() == (0, ["gate --study arena --sample 10"])
+
+
+def test_the_gate_of_a_pull_request_recomputes_the_cells_whose_scores_it_changes(arena):
+    scores = {f"flags/{split}/{method}": 0.5 for split in range(20) for method in ("mlknn", "relm")}
+    arena(scores=scores)
+    assert arena(scores=scores | {"flags/3/mlknn": 0.9}) == (0, ["gate --study arena --cell flags/3/mlknn"])
+    new = {f"flags/{split}/mine": 0.7 for split in range(200)}
+    code, (of_methods, of_cells) = arena(["entrant/mine"], scores | new | {"flags/7/relm": 0.9})
+    assert of_methods == "gate --study arena --method mine --sample 10"
+    cells = of_cells.removeprefix("gate --study arena --cell ").split(",")
+    assert len(set(cells)) == 10
+    assert {"flags/7/relm", "flags/3/mlknn"} < set(cells)  # neither hides behind the cells of the new method
+    assert code == 0
+    assert arena(scores=scores, fails=True)[0] == 1
+
+
+def test_the_workflow_of_the_arena_runs_its_gate_when_scores_or_code_change(workflows):
+    (script,) = (step["run"] for step in steps(workflows["arena.yml"]) if step.get("name") == "Gate")
+    assert script == "python .ci/arena.py HEAD^1"
+    paths = yaml.safe_load(workflows["arena.yml"])[True]["pull_request"]["paths"]
+    assert {"reports/arena/**", "src/multilab/**"} < set(paths)
 
 
 def test_the_packages_of_the_arena_are_installed_from_their_lock(checkout, tmp_path):

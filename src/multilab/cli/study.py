@@ -87,7 +87,9 @@ def run(study: str) -> int:
 @study.command()
 @study_option()
 @click.option("--headline", is_flag=True, help="Print the finding and the table.")
-@click.option("--readme", is_flag=True, help="Update the numbers of the README and docs/papers, and the page of all studies.")
+@click.option(
+    "--readme", is_flag=True, help="Update the README, docs/papers and the page of all studies."
+)
 @click.option("--all", "every", is_flag=True, help="Write the pages of all studies instead.")
 def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     """Build the page of a study from its results.
@@ -145,6 +147,7 @@ def claims(study: str | None) -> None:
 @click.option(
     "--dataset", type=DATASET, metavar="NAME,...", help="Compare with the committed scores on these datasets."
 )
+@click.option("--cell", metavar="NAME,...", help="Recompute these cells of the committed scores: flags/0/mlknn.")
 @click.option("--sample", type=COUNT, help="Recompute N random cells of the committed scores.")
 @click.option("--seed", type=SEED, help="Seed of the random cells (default: a new one each time).")
 @click.option("--store", metavar="FOLDER", help="Folder for the cells (default: a temporary one, removed afterwards).")
@@ -155,6 +158,7 @@ def verify(
     study: str,
     method: str | None,
     dataset: str | None,
+    cell: str | None,
     sample: int | None,
     seed: int | None,
     store: str | None,
@@ -176,14 +180,16 @@ def verify(
     from multilab.experiments.study import load_study
     from multilab.experiments.verify import load_reference, recompute_sample, recompute_study
 
-    if accept and (method or dataset or sample):
-        raise click.UsageError("--accept writes the reference of all methods; leave out --method, --dataset, --sample.")
+    if accept and (method or dataset or cell or sample):
+        raise click.UsageError(
+            "--accept writes the reference of all methods; leave out --method, --dataset, --cell, --sample."
+        )
     described = load_study(study)
-    methods, datasets = (comma_separated(names) if names else None for names in (method, dataset))
+    methods, datasets, cells = (comma_separated(names) if names else None for names in (method, dataset, cell))
     _check_columns(described, methods, datasets)
     with tempfile.TemporaryDirectory(prefix="multilab-gate-") as folder:
-        if sample or datasets or (methods and load_reference(study) is None):
-            return recompute_sample(described, store or folder, sample, seed, methods, datasets)
+        if sample or datasets or cells or (methods and load_reference(study) is None):
+            return recompute_sample(described, store or folder, sample, seed, methods, datasets, cells)
         return recompute_study(described, store or folder, methods, accept, verbose)
 
 

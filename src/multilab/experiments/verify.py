@@ -303,8 +303,9 @@ def recompute_sample(
     seed: int | None = None,
     methods: list[str] | None = None,
     datasets: list[str] | None = None,
+    names: list[str] | None = None,
 ) -> int:
-    """Recompute random cells of a committed study, or all, and compare them with its scores within 1e-6.
+    """Recompute random cells of a committed study, those that are named, or all; compare with its scores within 1e-6.
 
     Cells that did not finish within the limits of the study are left out.
     """
@@ -313,6 +314,10 @@ def recompute_sample(
     unfinished = {(row.dataset, row.split, row.method) for row in read_unfinished(folder_of_study).itertuples()}
     cells = [cell for method in methods or study.all_methods for cell in study_cells(study, method)]
     cells = [c for c in cells if c.row not in unfinished and c.split_ref.dataset in (datasets or study.datasets)]
+    if names is not None:
+        cells = [cell for cell in cells if cell_name(cell) in names]
+        if unknown := sorted(set(names) - set(map(cell_name, cells))):
+            raise ExperimentError(f"study {study.name} has no finished cell {unknown[0]}")
     if not cells:
         raise ExperimentError(
             f"study {study.name} has no finished cells of {', '.join(methods or study.all_methods)} on "
