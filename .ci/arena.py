@@ -50,7 +50,7 @@ def main(base: str = "HEAD^1") -> int:
     cells, methods = changed_cells(before, Path(SCORES).read_bytes()), changed_methods(base)
     chosen = [["--method", ",".join(methods), "--sample", str(CELLS)]] if methods else []
     if cells:
-        print(f"the scores of {len(cells)} cells differ from {base}; {min(CELLS, len(cells))} of them are recomputed")
+        print(f"cells whose scores differ from {base}: {len(cells)}, recomputed: {min(CELLS, len(cells))}", flush=True)
         chosen += [["--cell", ",".join(cells[:CELLS])]]
     failed = [
         subprocess.run(["multilab", "gate", "--study", "arena", *options], check=False).returncode

@@ -87,9 +87,7 @@ def run(study: str) -> int:
 @study.command()
 @study_option()
 @click.option("--headline", is_flag=True, help="Print the finding and the table.")
-@click.option(
-    "--readme", is_flag=True, help="Update the README, docs/papers and the page of all studies."
-)
+@click.option("--readme", is_flag=True, help="Update the README, docs/papers and the page of all studies.")
 @click.option("--all", "every", is_flag=True, help="Write the pages of all studies instead.")
 def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     """Build the page of a study from its results.
