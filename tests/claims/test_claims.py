@@ -427,6 +427,9 @@ def test_not_run_says_why():
     assert table["verdict"].tolist() == ["not run"]
     assert table["reason"].iloc[0].startswith(MISSING)
     assert verdict(cell(None), ours(0.4), (), dnf) == "not printed"
+    images = [Erratum("x-1", {}, why="The table is an image.", effect="not_read")]
+    assert verdict(cell(None), ours(0.4), images, dnf) == "not read"
+    assert verdict(cell(), ours(0.5), images) == "match"
 
 
 def test_a_column_is_compared_with_the_quantity_of_its_alias():

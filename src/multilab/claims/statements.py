@@ -215,8 +215,8 @@ class Erratum:
         Selector of published cells (see :func:`multilab.claims.published.mask`), or ``{location: passage}``.
     printed, right, why : str
         The published text or number, the right one, and how that is known.
-    effect : {"not_comparable", "note"}
-        Whether the cells can be judged.
+    effect : {"not_comparable", "not_read", "note"}
+        Whether the cells can be judged; ``not_read``: they are printed, but their numbers are not in ``published.csv``.
     source : str
         Section of the paper's page in the documentation (``docs/papers/<paper>.md``) that explains it.
     check : dict
@@ -231,7 +231,7 @@ class Erratum:
     printed: str = ""
     right: str = ""
     why: str = ""
-    effect: Literal["not_comparable", "note"] = "note"
+    effect: Literal["not_comparable", "not_read", "note"] = "note"
     source: str = ""
     check: dict[str, Any] = field(default_factory=dict)
     no_check: str = ""

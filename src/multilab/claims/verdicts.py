@@ -19,7 +19,7 @@ from multilab.statistics.summary import exact_mean
 if TYPE_CHECKING:
     from multilab.datasets import Dataset
 
-VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
+VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not read", "not printed", "not run")
 GROUPS = ("result", "derived", "data")
 """Kinds of published cells: a result of a method; a number that follows from other cells; a property of a dataset."""
 COLUMNS = (
@@ -109,8 +109,8 @@ def judge(
         ``match`` if our mean equals the printed one at the printed number of decimals; else ``within`` if they differ
         by at most 2 u and half a unit of the last printed decimal; else ``better`` or ``worse`` where the cell has a
         direction,
-        ``differs`` where it has none. ``not comparable`` cites an erratum; ``not printed`` is ours only; ``not run``
-        where we have no result, with the excuse (data not available, DNF in the paper) or a reason that begins with
+        ``differs`` where it has none. ``not comparable`` cites an erratum; ``not printed`` is ours only, and so is
+        ``not read``, where the paper has a number that nobody transcribed; ``not run`` where we have no result, with the excuse (data not available, DNF in the paper) or a reason that begins with
         :data:`MISSING`. ``group`` is one of :data:`GROUPS`. ``other_method`` is the column of another published method
         that agrees with most results of this cell's method, ``other_verdict`` the verdict on it.
 
@@ -210,6 +210,8 @@ def _verdict(cell: Mapping[str, Any], about: list[Erratum], unavailable: Mapping
     if math.isnan(ours):
         return "not run", _excuse(cell, unavailable)
     if math.isnan(paper):
+        if unread := next((one for one in about if one.effect == "not_read"), None):
+            return "not read", unread.why
         return "not printed", "the paper has no number here"
     verdict, reason = _compared(cell)
     right = next((e for e in about if e.right_number is not None and rounds_to(ours, e.right)), None)

@@ -16,6 +16,7 @@ MARKS = {
     "worse": "▼",
     "differs": "≠",
     "not comparable": "×",
+    "not read": "?",
     "not printed": "+",
     "not run": "○",
 }

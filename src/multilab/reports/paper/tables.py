@@ -91,10 +91,11 @@ def _cell(
     digits = printed_number(printed).decimals if row["printed_mean"] else usual
     if ours and digits == 0 and not float(ours).is_integer():  # printed 0 where its neighbours have decimals
         digits = usual
+    missing = "not read" if row["verdict"] == "not read" else "not printed"
     return PaperCell(
         keys=(row["dataset"], row["method"], row["metric"]),
         names=(names("dataset", row["dataset"]), names("method", row["method"]), names("metric", row["metric"])),
-        printed=(printed or ("not printed" if ours else "–")) + _spread(row["printed_std"], digits),
+        printed=(printed or (missing if ours else "–")) + _spread(row["printed_std"], digits),
         ours=_rounded(ours, digits) + _spread(row["our_std"], digits) if ours else "",
         verdict=row["verdict"],
         reason=row["reason"] + (", no run-to-run spread" if _is_without_spread(row) else ""),
