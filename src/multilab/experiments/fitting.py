@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
 from scipy.sparse import issparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
@@ -110,6 +108,9 @@ def build(method: Method) -> Any:
 
     Arguments in scikit-learn's nested form (``estimator__C``) are set on the estimator that was built.
     """
+    from hydra.errors import InstantiationException  # here: the core installation has no Hydra, but fits and predicts
+    from hydra.utils import instantiate
+
     own = {name: value for name, value in method.identity().items() if "__" not in name}
     nested = {name: value for name, value in method.params.items() if "__" in name}
     try:
