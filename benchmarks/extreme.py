@@ -138,7 +138,7 @@ def main(argv: list[str] | None = None) -> None:
         lines += compared(*(found[method] for method in METHODS))
     best = ", ".join(f"{name} {value:.3f}" for name, value in found[METHODS[0]]["best"].items())
     lines.append(Line("best possible: the topics of the test rows in any order", best))
-    notes = [] if has_omikuji else ["omikuji left out: pip install 'multilab[xmc]'"]
+    notes = [] if has_omikuji else ["omikuji left out: pip install omikuji"]
     show("One-vs-rest and label trees", lines, notes, chosen.json)
 
 

@@ -58,7 +58,7 @@ def launcher(request):
     """Return a launcher that is installed."""
     plugin = f"hydra_plugins.hydra_{PLUGINS[request.param]}_launcher"
     if find_spec("hydra_plugins") is None or find_spec(plugin) is None:
-        pytest.skip(f'not installed: pip install "multilab[{EXTRAS[request.param]}]"')
+        pytest.skip(f'not installed: pip install ".[{EXTRAS[request.param]}]"')
     return request.param
 
 

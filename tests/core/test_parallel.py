@@ -9,7 +9,7 @@ import pytest
 from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression
 
-pytest.importorskip("distributed", reason='the engine dask: pip install "multilab[dask]"')
+pytest.importorskip("distributed", reason="the engine dask: pip install distributed")
 
 import distributed
 

@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 import yaml
 
-pytest.importorskip("distributed", reason='the engine dask: pip install "multilab[dask]"')
+pytest.importorskip("distributed", reason="the engine dask: pip install distributed")
 
 from helpers.dask_cluster import (
     SCRIPTS,

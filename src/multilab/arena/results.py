@@ -171,7 +171,7 @@ def _reason(method: Method, waiting: Sequence[str]) -> str:
         return f"in {', '.join(waiting)}, which is not computed yet"
     if "model_path" in method.params and method.params["model_path"] is None:
         return "not run here: weights"
-    if method.requires.startswith("multilab[") and method.requires != "multilab[arena]":  # an extra without a lock
+    if method.requires:
         return f"not run here: {', '.join(_packages(method))}"
     return "in no study of the arena"
 

@@ -12,7 +12,7 @@ import click
 
 from multilab.cli.files import naming_options, profile_lines, reader_options
 from multilab.cli.options import DATASET
-from multilab.core.messages import printable
+from multilab.core.messages import pip_install, printable
 from multilab.core.shell import command, short_path
 from multilab.core.text import visible
 
@@ -197,7 +197,7 @@ def _version_file(added: OwnDataset, reference: bool = False) -> str:
     if not _in_repository(Path.cwd()):
         return f"not versioned, no DVC repository here (`git init && dvc init` makes one); {checksum}"
     if find_spec("dvc") is None:
-        return f'not versioned, DVC is not installed: pip install "multilab[lab]"; {checksum}'
+        return f"not versioned, DVC is not installed: {pip_install('dvc')}; {checksum}"
     import subprocess
 
     run = subprocess.run(

@@ -15,7 +15,7 @@ import click
 
 from multilab.cli.old_spellings import translated
 from multilab.core import MultilabError, experiment_dir
-from multilab.core.messages import closest, printable
+from multilab.core.messages import NO_HYDRA, closest, pip_install, printable
 from multilab.core.shell import command
 from multilab.core.text import docstring
 
@@ -44,13 +44,15 @@ _STEPS = (
 )
 _CORE_STEPS = (
     ("{multilab} datasets list", "the datasets"),
-    ('pip install "multilab[lab]"', "what the core install leaves out: studies, searches, MLflow, reports"),
+    ('pip install ".[lab]"', "in the clone: what the core install leaves out: studies, searches, MLflow, reports"),
 )
 
-_LABORATORY = (
-    *("baycomp", "dvc", "hydra", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "psutil", "rich"),
-    *("skops", "voluptuous"),
+_SAME_NAME = (
+    *("dvc", "filelock", "fsspec", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "pyarrow", "requests"),
+    *("rich", "skops", "sqlalchemy", "uvicorn"),
 )
+_LABORATORY = {"hydra": "hydra-core", "PIL": "pillow"} | {name: name for name in _SAME_NAME}
+"""The modules that the core installation leaves out, and their distributions."""
 
 
 class _Root(click.Group):
@@ -226,7 +228,10 @@ def _one_line(argv: list[str], error: Exception) -> str | None:
     if isinstance(error, MultilabError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and (missing := (error.name or "").partition(".")[0]) in _LABORATORY:
-        return f'{_called(argv)} needs {missing}, which the core install leaves out: pip install "multilab[lab]"'
+        if missing == "hydra" and sys.version_info >= (3, 14):
+            return f"{_called(argv)} needs {missing}. {NO_HYDRA}"
+        command_line = pip_install(_LABORATORY[missing], extra="lab")
+        return f"{_called(argv)} needs {missing}, which the core install leaves out: {command_line}"
     if isinstance(error, OSError) and error.errno is not None:
         path = f"{error.filename}: " if error.filename else ""
         return f"{path}{error.strerror}{_ADVICE.get(error.errno, '')}"

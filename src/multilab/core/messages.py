@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 from collections.abc import Iterable
 
 from multilab.core.text import visible
+
+NO_HYDRA = "Hydra does not run on Python 3.14: use Python 3.11 to 3.13"
 
 _SHORT_LIST = 12  # names; a longer list is printed only if no name is close
 
@@ -26,6 +30,44 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'that'?``, or nothing if no known name is close."""
     match = closest(name[:100], known)
     return f"; did you mean {match!r}?" if match else ""
+
+
+def pip_install(*packages: str, extra: str = "") -> str:
+    """Return the command that installs packages, in the versions that multilab declares.
+
+    multilab itself is on no package index: with ``multilab[lab]`` in such a command, whoever registers that name would
+    be installed. So messages name the packages of an extra.
+
+    Parameters
+    ----------
+    *packages : str
+        Names of distributions.
+    extra : str, optional
+        Add the packages of this extra that are not installed.
+
+    Examples
+    --------
+    >>> from multilab.core.messages import pip_install
+    >>> pip_install("openpyxl")
+    "pip install 'openpyxl>=3.1'"
+    """
+    from importlib.metadata import PackageNotFoundError, distribution, requires
+
+    def is_installed(name: str) -> bool:
+        try:
+            return bool(distribution(name))
+        except PackageNotFoundError:
+            return False
+
+    declared: dict[str, str] = {}
+    wanted = list(packages)
+    for line in (requires("multilab") if is_installed("multilab") else None) or ():
+        requirement, _, marker = line.partition(";")
+        name = re.split(r"[<>=!~ ]", requirement, maxsplit=1)[0]
+        declared[name] = requirement.strip()
+        if extra and re.search(rf"extra == ['\"]{extra}['\"]", marker) and not is_installed(name):
+            wanted.append(name)
+    return f"pip install {' '.join(shlex.quote(declared.get(name, name)) for name in dict.fromkeys(wanted))}"
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], command: str = "") -> str:

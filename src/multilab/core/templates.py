@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from multilab.core.errors import MultilabError
+from multilab.core.messages import pip_install
 from multilab.core.paths import _PACKAGE
 
 
@@ -17,12 +18,12 @@ def template(
     Raises
     ------
     MultilabError
-        If the extra ``lab`` is not installed.
+        If Jinja2 is not installed.
     """
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
-        raise MultilabError("a page needs Jinja2: pip install 'multilab[lab]'") from error
+        raise MultilabError(f"a page needs Jinja2: {pip_install('jinja2')}") from error
     engine = Environment(
         loader=FileSystemLoader(_PACKAGE / "reports" / "templates"),
         autoescape=lambda name: not str(name).endswith(".md.j2"),

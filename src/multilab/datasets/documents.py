@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from multilab.core.files import PathLike, parse_json
+from multilab.core.messages import pip_install
 from multilab.core.text import excerpt
 from multilab.datasets.columns import LabelOptions
 from multilab.datasets.encode import CodedTable, refuse_text
@@ -111,7 +112,7 @@ def read_excel(
     try:
         from openpyxl import load_workbook
     except ImportError:
-        raise DatasetError("Excel needs openpyxl: pip install 'multilab[excel]'", path) from None
+        raise DatasetError(f"Excel needs openpyxl: {pip_install('openpyxl')}", path) from None
     content = read_bytes(path, limits)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

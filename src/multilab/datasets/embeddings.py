@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.core.files import PathLike
-from multilab.core.messages import unknown_name
+from multilab.core.messages import pip_install, unknown_name
 from multilab.core.text import excerpt
 from multilab.datasets.cells import cell_texts
 from multilab.datasets.columns import TableColumn
@@ -217,7 +217,7 @@ def _model(folder: str) -> Any:
         from sentence_transformers import SentenceTransformer
     except ModuleNotFoundError:
         raise DatasetError(
-            "columns of kind embed need the package sentence-transformers: pip install sentence-transformers"
+            f"columns of kind embed need sentence-transformers: {pip_install('sentence-transformers')}"
         ) from None
     try:
         return SentenceTransformer(folder, local_files_only=True)

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from multilab.core.digests import sha256_digest
 from multilab.core.files import PathLike
+from multilab.core.messages import pip_install
 from multilab.datasets.arff import read_arff
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop
@@ -353,7 +354,7 @@ def read_content(
         try:
             from multilab.datasets.parquet import read_parquet
         except ImportError:
-            raise DatasetError("Parquet needs pyarrow: pip install 'multilab[lab]'", path) from None
+            raise DatasetError(f"Parquet needs pyarrow: {pip_install('pyarrow')}", path) from None
         return read_parquet(path, options, limits, dropped, text, unobserved, text_columns)
     if kind == "json":
         return read_json(path, options, limits, dropped, text, unobserved, text_columns, encoding)

@@ -31,7 +31,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from multilab import datasets
 from multilab.core import MultilabError, conf_dir, experiment_dir, store_dir
-from multilab.core.messages import closest, printable, unknown_name
+from multilab.core.messages import NO_HYDRA, closest, pip_install, printable, unknown_name
 from multilab.core.shell import command
 from multilab.datasets import cards
 from multilab.datasets.catalogue import files_dir
@@ -44,7 +44,13 @@ from multilab.experiments.study import ObservedShare, Tuning
 from multilab.model_selection import normalise_protocol
 
 _CARDS = "dataset"
-_EXTRAS = {"joblib": "joblib", "ray": "ray", "ray_aws": "ray", "submitit_local": "slurm", "submitit_slurm": "slurm"}
+_LAUNCHERS = {
+    "joblib": "joblib",
+    "ray": "ray",
+    "ray_aws": "ray",
+    "submitit_local": "submitit",
+    "submitit_slurm": "submitit",
+}
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
@@ -146,6 +152,8 @@ def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> J
     MultilabError
         For everything that a user can fix before any job runs, in one line.
     """
+    if sys.version_info >= (3, 14):
+        raise ExperimentError(NO_HYDRA)
     Plugins.instance()  # registers Hydra's own sources, of which one is replaced
     SourcesRegistry.instance().types["file"] = FileConfigSource
     if experiment_dir() is not None:
@@ -374,9 +382,9 @@ def _one_line(error: Exception) -> ExperimentError:
     program, message = command("multilab"), " ".join(str(error).split()).split(" Config search path:")[0]
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        extra = _EXTRAS.get(name)
-        if group == "hydra/launcher" and extra:
-            return ExperimentError(f'{group}={name} is not installed: pip install "multilab[{extra}]"')
+        launcher = _LAUNCHERS.get(name)
+        if group == "hydra/launcher" and launcher:
+            return ExperimentError(f"{group}={name} is not installed: {pip_install(f'hydra-{launcher}-launcher')}")
         if group:
             listed = f"{program} methods list" if group == "method" else ""
             return ExperimentError(unknown_name(group, name, error.options or (), listed))

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from multilab.core import MultilabError
 from multilab.core.digests import sha256_digest
+from multilab.core.messages import pip_install
 from multilab.experiments.cell_child import Child, ChildKilled
 from multilab.experiments.cell_process import expected_effort, first_split, known_to_pass, run_cell_within
 from multilab.experiments.cells import Cell, split_refs, with_reads
@@ -197,7 +198,7 @@ def _connected(engine: Engine) -> Iterator[Client]:
     try:
         import distributed  # noqa: F401
     except ModuleNotFoundError as error:
-        raise ExperimentError(f'the engine dask needs {error.name}: pip install "multilab[dask]"') from None
+        raise ExperimentError(f"the engine dask needs {error.name}: {pip_install('distributed')}") from None
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado"):  # a lost scheduler ends in one line of ours
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from multilab.core import experiment_dir, home_dir, read_json, write_atomically
 from multilab.core.digests import sha256_digest
+from multilab.core.messages import pip_install
 from multilab.core.shell import command
 from multilab.core.text import excerpt
 from multilab.experiments.conf import read_settings
@@ -251,7 +252,7 @@ def _schema_lock(uri: str) -> Iterator[None]:
     try:
         engine = create_engine(uri, poolclass=NullPool)
     except ModuleNotFoundError as error:
-        advice = 'begin the address with postgresql+psycopg2:// and pip install "multilab[postgres]"'
+        advice = f"begin the address with postgresql+psycopg2:// and {pip_install('psycopg2-binary')}"
         raise TrackingError(f"MLflow store {without_password(uri)}: no module {error.name}; {advice}") from None
     with engine.connect() as connection:
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _SCHEMA_LOCK})

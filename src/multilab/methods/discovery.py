@@ -5,7 +5,7 @@ import inspect
 import re
 from pathlib import Path
 
-from multilab.core.messages import closest
+from multilab.core.messages import closest, pip_install
 
 _ROOT = Path(__file__).resolve().parent
 _PACKAGE = __name__.rpartition(".")[0]
@@ -16,8 +16,8 @@ _CLASS = re.compile(r"^class ([A-Za-z]\w*)\s*[(:]", re.MULTILINE)
 # A package above this one whose estimators meet the same contract; only its name is known here.
 _ABOVE = "decision"
 
-# What the modules of some methods import at their top, and the extra that installs it.
-_EXTRAS = {"torch": "tabular-nets", "tabm": "tabular-nets", "omikuji": "xmc"}
+# What the modules of some methods import at their top and only an extra installs.
+_OPTIONAL = ("torch", "tabm", "omikuji")
 
 
 def public_classes(package: str = "methods") -> dict[str, str]:
@@ -69,10 +69,9 @@ def find_class(name: str) -> type:
         raise AttributeError(f"module {_PACKAGE!r} has no attribute {name!r}{hint}")
     cls = _class(module, name)
     if isinstance(cls, ModuleNotFoundError):
-        extra = _EXTRAS[str(cls.name)]
+        package = str(cls.name)
         raise ImportError(
-            f"{name} needs the package {cls.name}, which is not installed: pip install 'multilab[{extra}]'",
-            name=cls.name,
+            f"{name} needs the package {package}, which is not installed: {pip_install(package)}", name=package
         ) from cls
     return cls
 
@@ -82,7 +81,7 @@ def _class(module: str, name: str) -> type | ModuleNotFoundError:
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRAS:
+        if error.name not in _OPTIONAL:
             raise
         return error
 

@@ -360,7 +360,7 @@ def _one_thread() -> Iterator[Any]:
     except ImportError:
         raise MethodError(
             "approximate neighbours need the package faiss-cpu, which is not installed: "
-            "pip install 'multilab[ann]', or use neighbours='exact'"
+            "pip install faiss-cpu, or use neighbours='exact'"
         ) from None
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)

@@ -31,7 +31,7 @@ from multilab.arena.sets import sources_of
 from multilab.arena.summary import PROPOSALS, arena_summary
 from multilab.arena.tracks import all_pools
 from multilab.core import report_dir, write_atomically, write_content
-from multilab.core.messages import unknown_name
+from multilab.core.messages import pip_install, unknown_name
 from multilab.core.shell import command
 from multilab.experiments.conf import names
 from multilab.experiments.execute import jobs, parallel_map
@@ -156,7 +156,7 @@ def _rating(required: bool = False) -> Any:
         return elo_ratings
     except ModuleNotFoundError as error:
         if required:
-            raise ArenaError(f"Elo needs {error.name}: pip install 'multilab[arena]'") from None
+            raise ArenaError(f"Elo needs {error.name}: {pip_install('bencheval')}") from None
         return None
 
 
@@ -251,7 +251,7 @@ def _notes(board: Board, pool: Pool, shown: int) -> list[str]:
         )
         notes.append(f"Friedman p = {board.tests.p:.2g}")
     if "elo" not in board.table:
-        notes.append("Elo needs the extra `arena`: pip install 'multilab[arena]'")
+        notes.append(f"Elo needs bencheval: {pip_install('bencheval')}")
     if board.left_out:
         notes.append(f"undefined, so left out: {', '.join(board.left_out)}")
     if pool.other_splits:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+from multilab.core.messages import pip_install
 from multilab.reports.errors import ReportError
 
 if TYPE_CHECKING:  # matplotlib takes half a second to import and is in the extra "lab" only
@@ -40,7 +41,7 @@ def styled() -> Iterator[None]:
     try:
         import matplotlib
     except ImportError as error:
-        raise ReportError("figures need matplotlib: pip install 'multilab[lab]'") from error
+        raise ReportError(f"figures need matplotlib: {pip_install('matplotlib')}") from error
     settings: Any = {
         "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
         "font.size": 8.5,
