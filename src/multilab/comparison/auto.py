@@ -118,7 +118,7 @@ class AutoMultiLabel(MultiLabelClassifier):
     **The training rows** stay with the fitted object, since `save` summarises them for monitoring. The folder that it
     writes holds no row of them but what the method itself keeps.
 
-    Needs the packages of ``pip install multilab[lab]``.
+    Saving needs skops: ``pip install skops``.
 
     Examples
     --------
@@ -461,7 +461,7 @@ class _Search:
         """Return the methods in running order, the linear one that is always there first."""
         from multilab.comparison.plan import PlannedMethod, Sizes, in_order, plan_methods, refused_for_missing_labels
         from multilab.comparison.training_set import Fit
-        from multilab.experiments.fitting import build
+        from multilab.experiments.method import build
 
         X, Y, folds = self.rows.X, self.rows.Y, range(len(self.rows.folds))
         words, encoder, texts = X, self.rows.encoder, self.rows.texts

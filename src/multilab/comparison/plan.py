@@ -14,7 +14,7 @@ from multilab.comparison.portfolio import CHARS, PortfolioMethod
 from multilab.datasets import Dataset, TableEncoder
 from multilab.datasets.table_encoder import texts_of, with_grams
 from multilab.experiments.cells import Cell
-from multilab.experiments.fitting import build
+from multilab.experiments.method import build
 from multilab.experiments.store import Store
 from multilab.methods.labels import learns_from_missing
 

@@ -28,8 +28,8 @@ from multilab.datasets import FrameEncoder, TableEncoder
 from multilab.datasets.table_encoder import texts_of
 from multilab.decision import CalibratedMultiLabelClassifier
 from multilab.experiments.fit_costs import one_thread
-from multilab.experiments.fitting import build, fitted_scaler, inner_folds, predict_with_scores
-from multilab.experiments.method import Method
+from multilab.experiments.fitting import fitted_scaler, inner_folds, predict_with_scores
+from multilab.experiments.method import Method, build
 from multilab.experiments.seeds import seed_estimator
 from multilab.experiments.tables import columns_of, table_scaler
 from multilab.methods import ScoreEnsemble

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from multilab.core.messages import closest, unknown_name
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import METHOD_KEYS, PREPROCESSING, Method
+from multilab.experiments.method import METHOD_KEYS, PREPROCESSING, Method, build
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS, MetricError
 from multilab.metrics.conventions import resolve
@@ -35,8 +35,6 @@ def check_method(method: Method, tuned: bool = False) -> None:
     ExperimentError
         Naming the method, the argument and, for an unknown one, the arguments there are.
     """
-    from multilab.experiments.fitting import build  # takes a second, and is not needed for `check_metrics`
-
     method.check_installed()
     if method.preprocessing not in PREPROCESSING:
         raise ExperimentError(f"{method.name}: " + unknown_name("preprocessing", method.preprocessing, PREPROCESSING))

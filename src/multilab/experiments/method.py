@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pydoc
 import warnings
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -19,7 +20,7 @@ from multilab.experiments.chosen_metrics import chosen_metrics, names_in, packag
 from multilab.experiments.conf import named_file, read_settings
 from multilab.experiments.errors import ExperimentError, UnseenInputWarning
 
-__all__ = ["LIBRARIES", "METHOD_KEYS", "PREPROCESSING", "Method", "class_names", "family_of", "load_method"]
+__all__ = ["LIBRARIES", "METHOD_KEYS", "PREPROCESSING", "Method", "build", "class_names", "family_of", "load_method"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """The libraries whose versions are in every key."""
@@ -83,7 +84,7 @@ class Method:
     title, reference, notes, family, licence : str
         Display only; they reach neither the estimator nor the cell key.
     requires : str
-        Requirement to install for an estimator of another library: ``multilab[arena]``. Display only.
+        What ``pip install`` takes for an estimator of another library: ``xgboost-cpu``. Display only.
     """
 
     name: str = field(metadata=NOT_IN_FILE)
@@ -203,6 +204,56 @@ class Method:
         if not outside.files:  # unlike files, installed versions stay as they are while a process runs
             _installed[targets] = outside
         return outside
+
+
+def build(method: Method) -> Any:
+    """Build the estimator of a method from its settings, nested ``_target_`` entries first.
+
+    Without Hydra, which the core installation does not have; only settings that use more of it than ``_target_``
+    (``_partial_``, ``_args_``) are left to Hydra. Cells use ``fitting.build``, whose code is in their keys; a test
+    compares the two.
+
+    Raises
+    ------
+    ExperimentError
+        There is no such class, or it refuses its arguments.
+    """
+    own = {name: value for name, value in method.identity().items() if "__" not in name}
+    nested = {name: value for name, value in method.params.items() if "__" in name}
+    if _uses_more_of_hydra(own):
+        from multilab.experiments import fitting
+
+        return fitting.build(method)
+    estimator = None
+    try:
+        estimator = _built(own)
+        return estimator.set_params(**nested)
+    except Exception as error:  # whatever a constructor raises
+        if estimator is not None and isinstance(error, AttributeError):
+            raise  # no estimator of scikit-learn
+        reason = " ".join(str(error).split())
+        raise ExperimentError(f"conf/method/{method.name}.yaml: cannot build {method.target}: {reason}") from None
+
+
+def _built(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_built(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    arguments = {name: _built(item) for name, item in value.items() if name != "_target_"}
+    if "_target_" not in value:
+        return arguments
+    target = pydoc.locate(value["_target_"])
+    if target is None:
+        raise ExperimentError(f"there is no {value['_target_']}")
+    return target(**arguments)  # type: ignore[operator]
+
+
+def _uses_more_of_hydra(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        more = any(name.startswith("_") and name.endswith("_") and name != "_target_" for name in map(str, value))
+        return more or any(map(_uses_more_of_hydra, value.values()))
+    return isinstance(value, list | tuple) and any(map(_uses_more_of_hydra, value))
 
 
 METHOD_KEYS = tuple(one.name for one in fields(Method) if one.metadata.get("in_file", True))

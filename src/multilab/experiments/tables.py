@@ -18,9 +18,9 @@ from multilab.core.files import parse_json
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.table_encoder import TableEncoder, with_grams
 from multilab.experiments.cells import library_versions
-from multilab.experiments.fitting import CellInputs, build, fitted_scaler, indices
+from multilab.experiments.fitting import CellInputs, fitted_scaler, indices
 from multilab.experiments.groups import outer_ref
-from multilab.experiments.method import Method
+from multilab.experiments.method import Method, build
 
 if TYPE_CHECKING:
     from multilab.datasets import Dataset

@@ -27,7 +27,6 @@ from multilab.experiments.fitting import fitted_scaler, indices, seeded_estimato
 from multilab.experiments.groups import forget_groups, with_grouped_decisions
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import ensure, inner_inputs
-from multilab.experiments.search import search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.tables import columns_of, encoded_rows, has_grams, table_scaler
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
@@ -194,6 +193,8 @@ def fit_on_all_rows(cell: Cell, store: Store, progress: Callable[..., Iterable[A
     every = replace(cell, split_ref=every_row, alone=False)
     method, best = every.method, {}
     if every.tune:
+        from multilab.experiments.search import search, search_name  # needs Optuna, which `AutoMultiLabel` does not
+
         plan, untuned = every.tune, replace(every, tune=None)
         name = search_name(untuned, plan)
         best = search(untuned, plan, inner_inputs(untuned, plan, store), store.journal(name), progress, name).best

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from multilab.core import read_json, write_atomically
+from multilab.core.messages import pip_install
 from multilab.core.text import excerpt
 from multilab.datasets import DatasetError, EncodedRows, TableEncoder
 from multilab.datasets.columns import canonical_csr
 from multilab.models.errors import DeploymentError
 from multilab.models.metadata import ModelMetadata
-from multilab.models.skops_files import dump_model, load_skops
 
 if TYPE_CHECKING:
     from multilab.models.fitted import FittedMethod
@@ -132,7 +132,7 @@ class SavedModel:
         scratch = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
         try:
             scratch.mkdir()
-            dump_model(self.fitted, scratch / _MODEL_FILE)
+            _skops_files().dump_model(self.fitted, scratch / _MODEL_FILE)
             write_atomically(scratch / _ENCODER_FILE, json.dumps(self.encoder.to_json(), indent=1) + "\n")
             self.metadata.save(scratch)
             path.mkdir(exist_ok=True)
@@ -157,7 +157,7 @@ class SavedModel:
             encoder = TableEncoder.from_json(read_json(path / _ENCODER_FILE))
         except (OSError, ValueError, DatasetError):
             raise DeploymentError(f"{path / _ENCODER_FILE}: no readable encoder") from None
-        fitted = load_skops(path / _MODEL_FILE)
+        fitted = _skops_files().load_skops(path / _MODEL_FILE)
         if type(fitted).__name__ != "FittedMethod":
             raise DeploymentError(f"{path / _MODEL_FILE} holds a {type(fitted).__name__}, not a fitted method")
         model = cls(fitted, encoder, metadata)
@@ -178,3 +178,14 @@ class SavedModel:
             raise DeploymentError(f"{path}: damaged, it predicts nothing ({reason}); fit it again") from None
         if not agree:
             raise DeploymentError(f"{path}: its files are not of one model; fit it again")
+
+
+def _skops_files() -> Any:
+    """Return the module that reads and writes skops files; only saved models need the package skops."""
+    try:
+        from multilab.models import skops_files
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "skops":
+            raise
+        raise DeploymentError(f"saved models need skops: {pip_install('skops')}") from None
+    return skops_files

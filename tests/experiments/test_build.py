@@ -1,0 +1,47 @@
+"""Estimators of methods, built without Hydra as with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from multilab.experiments import fitting
+from multilab.experiments.conf import package_names
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.method import Method, build, load_method
+
+
+def described(value: Any) -> Any:
+    """Return an estimator as its class and arguments, all the way down."""
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return type(value), {name: described(one) for name, one in value.get_params(deep=False).items()}
+    if isinstance(value, list | tuple):
+        return type(value), [described(one) for one in value]
+    return type(value), repr(value)
+
+
+@pytest.mark.parametrize("name", package_names("method"))
+def test_an_estimator_is_the_one_that_hydra_builds(name):
+    method = load_method(name)
+    assert described(build(method)) == described(fitting.build(method))
+
+
+def test_settings_that_only_hydra_knows_are_left_to_it():
+    part = {"_target_": "sklearn.linear_model.Ridge", "_partial_": True, "alpha": 2.0}
+    method = Method("mine", "sklearn.preprocessing.FunctionTransformer", {"func": part})
+    assert build(method).func(fit_intercept=False).get_params()["alpha"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("target", "params"),
+    [
+        ("sklearn.linear_model.NoSuchClass", {}),
+        ("multilab.methods.MLkNN", {"base": {"_target_": "no.such.Class"}}),
+        ("multilab.methods.MLkNN", {"neighbors": 3}),
+        ("multilab.methods.MLkNN", {"estimator__C": 3}),
+    ],
+)
+def test_a_class_or_an_argument_that_does_not_exist_names_the_file(target, params):
+    with pytest.raises(ExperimentError, match=r"conf/method/mine\.yaml"):
+        build(Method("mine", target, params))
