@@ -13,8 +13,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from PIL import Image
-
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = {
     "war": "soldiers front battle general trench bomb retreat orders tank siege",
@@ -48,6 +46,8 @@ def picture(
     chromium: str, page: Path, section: str, out: Path, size: tuple[int, int], profile: Path, small: bool = False
 ) -> None:
     """Take a picture of one section of a page, in a window of this size; a small one has no text besides its tables."""
+    from PIL import Image
+
     hidden = f"section:not(#{section}):not(:has(#{section})), header, nav, footer"
     hidden += ", p, ul, details" if small else ""
     hidden += " { display: none !important }"
