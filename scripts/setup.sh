@@ -7,7 +7,7 @@ lock=requirements.lock
 interval=${MULTILAB_SETUP_INTERVAL:-10} # seconds between two lines of progress
 
 if ! "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'; then
-  echo "multilab needs Python 3.11, 3.12 or 3.13; $python is $("$python" -V 2>&1). Try: make setup PYTHON=python3.12" >&2
+  echo "the laboratory needs Python 3.11, 3.12 or 3.13 (Hydra does not run on 3.14); $python is $("$python" -V 2>&1). Try: make setup PYTHON=python3.12" >&2
   exit 2
 fi
 
