@@ -76,7 +76,7 @@ WRONG = {
         "text in colour: 0/1 columns by --text one_hot, or leave",
     ),
     "missing refused": (ROWS.encode(), (*TAGS, "--missing", "error", "--text", "drop"), "5 feature values are missing"),
-    "extension": (ROWS.encode(), ("my.dat", *TAGS), "my.dat: unknown extension '.dat'"),
+    "extension": (b"\x00\x01\n\x00", ("my.dat", *TAGS), "my.dat: unknown extension '.dat'"),
     "no Parquet file": (ROWS.encode(), ("my.parquet", *TAGS), "not a readable Parquet file"),
     "damaged gzip file": (gzip.compress(ROWS.encode())[:60], ("my.csv.gz", *TAGS), "my.csv.gz: "),
     "columns of svmlight": (b"0 1:1\n1 1:2\n", ("my.svm", "--labels", "a"), "the format 'svmlight' has no option"),

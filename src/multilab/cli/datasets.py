@@ -181,6 +181,7 @@ def _remarks(content: dict[str, Any]) -> list[str]:
 
 def _written(added: OwnDataset) -> list[str]:
     kind = "linked to" if added.path.is_symlink() else "copied to"
+    kind = f"unchanged, it is already {kind}" if added.unchanged else kind
     files = zip(added.plan.files.values(), added.paths, strict=True)
     lines = [f"data       {file} {kind} {path}" for file, path in files]
     return [*lines, f"card       {short_path(added.card.location)}"]

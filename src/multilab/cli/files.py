@@ -49,6 +49,7 @@ _TEXTS = (
     "missing_labels",
     "encoding",
     "decimal",
+    "on_bad_lines",
     "join",
     "on",
     "test",
@@ -160,6 +161,13 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         {
             "type": click.Choice([".", ","]),
             "help": "Decimal separator of a CSV file; the other one may separate thousands.",
+        },
+    ),
+    (
+        ("--on-bad-lines",),
+        {
+            "type": click.Choice(["error", "skip"]),
+            "help": "Lines of a CSV file that do not fit its header: refuse (default) or leave out.",
         },
     ),
     (

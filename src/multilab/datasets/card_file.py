@@ -79,6 +79,7 @@ class ReaderOptions(TypedDict, total=False):
     encoding: str
     header: bool
     decimal: str
+    on_bad_lines: str
     label_columns: Annotated[str | list[str], Meta(description="text or a list of texts")]
     label_names: Annotated[str | list[str], Meta(description="text or a list of texts")]
     drop: str | list[str]
@@ -454,7 +455,7 @@ def _is_control(character: str) -> bool:
 
 
 def _add_key(key: str, keys: set[str], path: Path, line: int) -> None:
-    if key.startswith("_"):
+    if key.startswith("_") and key.endswith("_"):  # Hydra's; a column may be called _id
         raise DatasetError(f"a card is data: the key '{excerpt(key)}' is refused", path, line)
     if key == "<<":
         raise DatasetError("a card is data: merge keys (<<) are refused", path, line)

@@ -311,6 +311,7 @@ def cell_text(cell: Any) -> str | None:
     """Return the text of one cell, see :func:`cell_texts`."""
     if isinstance(cell, list | tuple | set | frozenset | np.ndarray):
         items = [one.item() if isinstance(one, np.generic) else one for one in cell]
+        items = sorted(items, key=str) if isinstance(cell, set | frozenset) else items
         return json.dumps(items, ensure_ascii=False, default=str)
     if is_absent(cell):
         return None
@@ -329,10 +330,19 @@ def is_absent(cell: Any) -> bool:
     return type(cell).__name__ in ("NAType", "NaTType")
 
 
+def is_token_list(cell: Any) -> bool:
+    """Return whether a cell is a list of texts or whole numbers: words or tags, which are a text as JSON."""
+    if not isinstance(cell, list | tuple | set | frozenset | np.ndarray):
+        return False
+    if isinstance(cell, np.ndarray) and cell.ndim != 1:
+        return False
+    return all(isinstance(one, str | int | np.integer) for one in cell)
+
+
 def refuse_nested(cells: pd.Series, where: str = "") -> None:
-    """Refuse a column with a cell that is a list, a dictionary or an array."""
+    """Refuse a column with a cell that is a dictionary, or a list of anything but texts and whole numbers."""
     for row, cell in enumerate(cells.tolist(), 1):
-        if isinstance(cell, list | tuple | dict | set | frozenset | np.ndarray):
+        if isinstance(cell, list | tuple | dict | set | frozenset | np.ndarray) and not is_token_list(cell):
             raise DatasetError(
                 f"{where}column {str(cells.name)[:60]!r}, row {row}: the cell is a {type(cell).__name__}; make a "
                 "column of each element (for tags: sklearn.preprocessing.MultiLabelBinarizer), or leave it out (drop)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import math
 import os
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,11 @@ from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_
 
 if TYPE_CHECKING:  # it imports this module
     from multilab.datasets.kinds import Kind
+
+
+INDEX_NAME = re.compile(r"__index_level_\d+__")
+"""Name of an index without a name in a file that pandas or Arrow wrote; other programs do not copy the metadata that
+say so."""
 
 
 def to_number(text: str) -> float:
@@ -118,7 +124,14 @@ class LabelOptions:
         count = self.labels_first if self.labels_first is not None else self.labels_last
         if count is not None:
             if not 0 < count < m:
-                raise DatasetError(f"{count} label columns requested, the file has {m} columns", path)
+                option, first = ("first", m - 1) if self.labels_first is not None else ("last", 0)
+                advice = (
+                    f"; labels_{option}={m - 1} leaves {excerpt(columns[first].name)!r} as a feature" if m > 1 else ""
+                )
+                raise DatasetError(
+                    f"{count} label columns requested, the file has {m} columns besides those left out{advice}",
+                    path,
+                )
             position = np.arange(m)
             return position < count if self.labels_first is not None else position >= m - count
         source, wanted = self._wanted(path)
@@ -255,7 +268,7 @@ def names_to_drop(drop: Sequence[str] | str | None) -> tuple[str, ...]:
 
 
 def positions_left(names: Sequence[str], drop: Sequence[str], path: PathLike) -> list[int]:
-    """Return the positions of the columns that are not dropped.
+    """Return the positions of the columns that are neither dropped nor an index of pandas.
 
     Raises
     ------
@@ -268,9 +281,11 @@ def positions_left(names: Sequence[str], drop: Sequence[str], path: PathLike) ->
             hint = did_you_mean(name, known)
             raise DatasetError(f"drop: '{name[:60]}' is not a column{hint[:200]}", path)
     left_out = set(drop)
-    return [j for j, name in enumerate(names) if name not in left_out]
+    return [j for j, name in enumerate(names) if name not in left_out and not INDEX_NAME.fullmatch(name)]
 
 
-def dropped_note(drop: Sequence[str]) -> list[str]:
-    """Return the note about dropped columns, if any."""
-    return [f"left out as requested: {first_few((repr(name[:60]) for name in drop), 10)}"] if drop else []
+def dropped_note(drop: Sequence[str], names: Sequence[str] = ()) -> list[str]:
+    """Return the notes about dropped columns, and about those among ``names`` that are an index of pandas, if any."""
+    index = [name for name in names if INDEX_NAME.fullmatch(name) and name not in drop]
+    notes = [f"read as an index and left out: {', '.join(index)}"] if index else []
+    return notes + ([f"left out as requested: {first_few((repr(name[:60]) for name in drop), 10)}"] if drop else [])

@@ -26,6 +26,7 @@ from multilab.datasets.file_access import (
     too_large,
 )
 from multilab.datasets.frames import table_of_frame
+from multilab.datasets.table import named_last, unnamed_last
 
 __all__ = ["read_excel", "read_json"]
 
@@ -98,10 +99,13 @@ def read_excel(
     text: str = "error",
     missing_labels: bool = False,
     text_columns: Collection[str] = (),
+    known: Collection[str] | None = None,
 ) -> CodedTable:
     """Read the first sheet of an Excel file (``.xlsx``), whose first row names the columns.
 
-    Parameters and result are those of :func:`read_json`. Formulas have the values that Excel saved; dates are texts.
+    Parameters and result are those of :func:`read_json`; ``known`` is that of
+    `multilab.datasets.file_access.TextForm`, and columns without a name are those of
+    :func:`multilab.datasets.table.read_csv`. Formulas have the values that Excel saved; dates are texts.
 
     Raises
     ------
@@ -145,18 +149,22 @@ def read_excel(
     names = ["" if name is None else str(name).strip() for name in rows[0]]
     width = max(map(len, rows))
     require_cells(len(rows), width, "the table", path, limits)
+    names += [""] * (width - len(names))
+    body = [[*row, *[None] * (width - len(row))] for row in rows[1:]]
+    filled = {j: sum(row[j] is not None for row in body) for j in unnamed_last(names)}
+    names, blank, notes = named_last(names, {j: n for j, n in filled.items() if n}, len(body), known)
     columns = dict[str, list[Any]]()
-    for j in range(width):
-        name = names[j] if j < len(names) else ""
-        column = [row[j] if j < len(row) else None for row in rows[1:]]
-        if not name and all(cell is None for cell in column):
+    for j, name in enumerate(names):
+        column = [row[j] for row in body]
+        if j in blank or (not name and all(cell is None for cell in column)):
             continue
         if not name:
             raise DatasetError(f"column {j + 1} has no name", path, 1)
         if name in columns:
             raise DatasetError(f"column '{excerpt(name)}' occurs twice", path, 1)
         columns[name] = column
-    return _table(columns, path, options, limits, drop, text, missing_labels, text_columns)
+    table = _table(columns, path, options, limits, drop, text, missing_labels, text_columns)
+    return replace(table, notes=(*notes, *table.notes))
 
 
 def _table(

@@ -9,7 +9,7 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, ParamSpec, TypeVar
@@ -76,11 +76,18 @@ class TextForm:
     decimal : {".", ","} or None
         The decimal separator of a table, where the other one may separate thousands. None: a point, and nothing
         separates thousands.
+    on_bad_lines : {"error", "skip"} or None
+        Whether lines that do not fit the header of a table are refused (None: they are), or left out.
+    known : collection of str or None
+        Names of the columns that are wanted, as in training: the others of the last columns without a name are left
+        out. None: those that are nearly empty are.
     """
 
     encoding: str | None = None
     header: bool | None = None
     decimal: str | None = None
+    on_bad_lines: str | None = None
+    known: Collection[str] | None = None
 
 
 def plain_name(path: PathLike) -> tuple[str, str]:

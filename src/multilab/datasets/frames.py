@@ -18,6 +18,7 @@ from multilab.datasets.cells import (
     categories_of,
     cell_text,
     coded_cells,
+    is_token_list,
     label_note,
     meaning_notes,
     read_label_numbers,
@@ -46,8 +47,8 @@ def table_of_frame(
     Parameters
     ----------
     frame : DataFrame of shape (n, m)
-        Columns of numbers, booleans, text, categories, dates, or vectors (lists of numbers); the index is left out. If
-        all are sparse, so is the table.
+        Columns of numbers, booleans, text, categories, dates, vectors (lists of numbers), or lists of words, which are
+        text; the index is left out. If all are sparse, so is the table.
     labels : LabelOptions, TagOptions or None
         Which columns are the labels, or which hold tags; None: no column is a label.
     drop : sequence of str
@@ -63,8 +64,8 @@ def table_of_frame(
     Raises
     ------
     DatasetError
-        Not a data frame with rows and different column names, a column of another type, a list as a cell, an
-        infinite value, or a value of a label other than 0 and 1.
+        Not a data frame with rows and different column names, a column of another type, a dictionary or a list
+        of lists as a cell, an infinite value, or a value of a label other than 0 and 1.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DatasetError(f"{name}: expected a pandas.DataFrame, got {type(frame).__name__}")
@@ -101,7 +102,7 @@ def table_of_frame(
                 columns[k], values[:, k], note = _column(column, columns[k], k in is_label, missing_labels, name)
                 if note:
                     meanings.setdefault(note, []).append(columns[k].name)
-    notes = [*meaning_notes(meanings), *dropped_note(drop)]
+    notes = [*meaning_notes(meanings), *dropped_note(drop, names)]
     table = CodedTable.split(values, columns, chosen, name, limits, notes)
     return tagged(table, of_tags) if of_tags.columns else table
 
@@ -119,6 +120,8 @@ def _column(
         kind = series.dtype
     if isinstance(kind, pd.CategoricalDtype) or types.is_object_dtype(kind) or types.is_string_dtype(kind):
         refuse_nested(series, f"{name}: ")
+        if any(map(is_token_list, series)):
+            series = pd.Series([cell_text(cell) if is_token_list(cell) else cell for cell in series], dtype=object)
         cells = ["" if absent else str(cell).strip() for cell, absent in zip(series, series.isna(), strict=True)]
         kind_of_column = "label" if is_label else "feature"
         texts, codes = recoded(cells, slice(None), str)

@@ -22,6 +22,15 @@ MISSING_FEATURES = MISSING_CELLS | {"-", "--", "."}
 """Cells of a feature that are missing, in lower case. Spreadsheets and statistics programs write dashes and a point
 for them. They are not in MISSING_CELLS because a label column may hold "-" against "+"."""
 
+_MISSING_WORDS = frozenset(
+    (
+        *("none", "unknown", "unspecified", "undefined", "missing", "not available", "not known", "not specified"),
+        *("no data", "n.a.", "n.a", "n.d.", "tbd", "tba"),
+    )
+)
+"""Cells that are missing among numbers or dates, in lower case; among names they are names. Not words such as "free"
+or "not applicable", which may mean 0."""
+
 _STYLES = {"number": ("", "point", "comma"), "date": ("year", "day", "month"), "category": ("",), "text": ("", "chars")}
 _AGREEING = 99  # of 100 cells that are not missing
 _LONGEST = 40  # characters of a number or a date, so that long texts are not searched
@@ -213,7 +222,8 @@ def kind_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[Kind, ...]:
 
     Notes
     -----
-    A column holds numbers or dates if at least 99 of 100 cells that are not missing do.
+    A column holds numbers or dates if at least 99 of 100 cells that are not missing do. A word such as ``Unknown`` is
+    missing there, if it is in less than half of the cells.
 
     - **Numbers** have one unit or currency, or none. A cell with a single reading decides for the others: ``1,234`` is
       ambiguous, but not next to ``1,5``. If all points stand before three digits (9.612), they are decimal points; but
@@ -246,9 +256,11 @@ def kind_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[Kind, ...]:
     total = sum(count for _, count in cells)
     if not total:
         return (Kind("category"),)
-    short = [(text, count) for text, count in cells if len(text) <= _LONGEST]
-    if _nearly_all(sum(count for _, count in short), total):
-        kinds = _numbers(short, total) or _dates(short, total)
+    present = [(text, count) for text, count in cells if text.lower() not in _MISSING_WORDS]
+    here = sum(count for _, count in present)
+    short = [(text, count) for text, count in present if len(text) <= _LONGEST]
+    if 2 * here > total and _nearly_all(sum(count for _, count in short), here):
+        kinds = _numbers(short, here) or _dates(short, here)
         if kinds:
             return kinds
     return (Kind("text" if _is_text(cells, total) else "category"),)

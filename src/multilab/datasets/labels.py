@@ -137,7 +137,7 @@ def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
     column, separator = str(options.tags or options.tag), options.separator
     cells, codes = _texts(table, names.index(column))
     if separator is None and options.tags is not None:
-        separator = _separator(cells, column, table.path)
+        separator = _separator(cells, np.bincount(codes, minlength=len(cells)), column, table.path)
     tags = [split_tags(cell, separator) for cell in cells]
     kept = [j for j, name in enumerate(names) if name not in options.columns]
     if not kept:
@@ -157,7 +157,10 @@ def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
         raise DatasetError(f"{what} in column '{excerpt(column)}'", table.path)
     if both := [names[j] for j in kept if names[j] in set(wanted)]:
         raise DatasetError(f"'{excerpt(both[0])}' is a tag and a column: rename the column, or drop it", table.path)
-    require_cells(len(firsts), len(wanted), "the label matrix", table.path, table.limits)
+    try:
+        require_cells(len(firsts), len(wanted), "the label matrix", table.path, table.limits)
+    except DatasetError as error:
+        raise DatasetError(error.reason + _count_that_fits(counts, len(firsts), table), table.path) from None
     position = {tag: k for k, tag in enumerate(wanted)}
     by_text = [[position[tag] for tag in one if tag in position] for one in tags]
     Y = np.zeros((len(firsts), len(wanted)))
@@ -195,8 +198,23 @@ def _list_in(cell: str) -> list[Any] | None:
     return None
 
 
-def _separator(cells: Sequence[str], column: str, path: PathLike) -> str | None:
-    """Return the separator of the tags of a column, None if each cell is a list or one tag."""
+def _count_that_fits(counts: Counter[str], rows: int, table: CodedTable) -> str:
+    """Return the smallest round ``min_count`` with which the label matrix is within the limits, as advice."""
+    for least in (2, 5, 10, 20, 50, 100, 200, 500, 1000):
+        number = sum(count >= least for count in counts.values())
+        try:
+            require_cells(rows, number, "the label matrix", table.path, table.limits)
+        except DatasetError:
+            continue
+        return f"; min_count={least} leaves {number} of the {len(counts)} tags" if number else ""
+    return ""
+
+
+def _separator(cells: Sequence[str], rows: np.ndarray, column: str, path: PathLike) -> str | None:
+    """Return the separator of the tags of a column, None if each cell is a list or one tag.
+
+    ``rows`` are the numbers of rows with each cell.
+    """
     plain = [cell for cell in cells if _list_in(cell) is None]
     found = [mark for mark in SEPARATORS if any(mark in cell for cell in plain)]
     if len(found) == 1:
@@ -204,16 +222,25 @@ def _separator(cells: Sequence[str], column: str, path: PathLike) -> str | None:
     name = excerpt(column)
     if found:
         example = excerpt(max(plain, key=lambda cell: sum(mark in cell for mark in found)), 40)
-        shown = " or ".join(f"separator={mark!r}" for mark in found)
+        shown = " or ".join(f"separator={mark!r} ({_repeats(cells, rows, mark)})" for mark in found)
         raise DatasetError(f"tags of '{name}' such as {example!r} hold several separators: give {shown}", path)
     blanks = next((cell for cell in plain if len(cell.split()) > 1), None)
     if blanks is not None:
         raise DatasetError(
             f"tags of '{name}' such as {excerpt(blanks, 40)!r} hold blanks and no other separator: separator=' ' "
-            "splits them at blanks, separator='|' takes every cell as one tag",
+            f"splits them at blanks ({_repeats(cells, rows, ' ')}), separator='|' takes every cell as one tag "
+            f"({_repeats(cells, rows, None)})",
             path,
         )
     return None
+
+
+def _repeats(cells: Sequence[str], rows: np.ndarray, separator: str | None) -> str:
+    """Return how many tags there are with a separator, and how often each occurs: tags repeat, fragments do too."""
+    counts: Counter[str] = Counter()
+    for cell, number in zip(cells, rows.tolist(), strict=True):
+        counts.update(dict.fromkeys(split_tags(cell, separator), number))
+    return f"{len(counts)} tags, {sum(counts.values()) / len(counts):.3g} rows each" if counts else "no tag"
 
 
 def _texts(table: CodedTable, j: int) -> tuple[list[str], np.ndarray]:

@@ -27,11 +27,15 @@ _SUFFIXES = {"test": "-test", "labels": "-labels", "vectors": "-vectors"}  # of 
 
 @dataclass(frozen=True)
 class OwnDataset:
-    """A dataset that was added: its card, its data files (the first has the rows), and the reading plan."""
+    """A dataset that was added: its card, its data files (the first has the rows), and the reading plan.
+
+    ``unchanged`` tells that it was there already, with the same files and options.
+    """
 
     card: Card
     paths: tuple[Path, ...]
     plan: ReadingPlan
+    unchanged: bool = False
 
     @property
     def path(self) -> Path:
@@ -53,7 +57,8 @@ def add_dataset(
     reference : bool, default False
         Leave the file where it is, and make a symbolic link to it.
     force : bool, default False
-        Replace the dataset of this name in ``data/own``.
+        Replace the dataset of this name in ``data/own``. The same file with the same options needs no ``force``:
+        nothing is written.
     **options
         See `plan_reading`.
 
@@ -76,8 +81,21 @@ def add_dataset(
     >>> os.chdir(before)
     """
     source = require_file(path)
-    chosen = _free_name(source, name, force)
+    chosen = _dataset_name(source, name)
+    location = own_dir() / f"{chosen}.yaml"
+    taken = chosen in cards() and not (force and location.is_file())
+    if taken and not location.is_file():
+        raise DatasetError(f"there is a dataset {chosen!r} already: give another name")
+    another = DatasetError(f"there is a dataset {chosen!r} already: give another name, or replace it (force)", location)
+    if taken and sha256_digest(read_bytes(source)) not in location.read_text("utf-8", errors="replace"):
+        raise another
     plan = plan_reading(source, **options)
+    if taken:
+        paths = tuple(own_dir() / f"{called}{_extensions(file)}" for called, file in _named_files(chosen, plan))
+        there = all(path.is_file() and path.is_symlink() == reference for path in paths)
+        if not there or location.read_text("utf-8", errors="replace") != _card_text(chosen, plan):
+            raise another
+        return OwnDataset(card(chosen), paths, plan, unchanged=True)
     written = write_dataset(own_dir(), chosen, plan, reference)
     try:
         return OwnDataset(card(chosen), written, plan)
@@ -88,17 +106,14 @@ def add_dataset(
 
 def write_dataset(folder: Path, name: str, plan: ReadingPlan, reference: bool) -> tuple[Path, ...]:
     """Write the card of data files to a folder, and copy or link the files next to it; return their paths."""
-    entries, paths = list[dict[str, Any]](), list[Path]()
-    for role, file in plan.files.items():
-        called = f"{name}{_SUFFIXES.get(role, '')}"
-        paths.append(transfer(file, folder, called, reference))
-        content = read_bytes(file)
-        checksum = sha256_digest(content)
-        entries.append(
-            {"role": role, "path": f"{called}{plain_name(file)[1]}", "bytes": len(content), "sha256": checksum}
-        )
-    write_atomically(folder / f"{name}.yaml", _card_text(plan, entries))
-    return tuple(paths)
+    paths = tuple(transfer(file, folder, called, reference) for called, file in _named_files(name, plan))
+    write_atomically(folder / f"{name}.yaml", _card_text(name, plan))
+    return paths
+
+
+def _named_files(name: str, plan: ReadingPlan) -> list[tuple[str, Path]]:
+    """Return the name that each file of a dataset has in its folder, without extensions, and the file."""
+    return [(f"{name}{_SUFFIXES.get(role, '')}", file) for role, file in plan.files.items()]
 
 
 def file_stem(path: Path) -> str:
@@ -106,20 +121,12 @@ def file_stem(path: Path) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", plain_name(path)[0].lower()).strip("-._")
 
 
-def _free_name(source: Path, name: str | None, force: bool) -> str:
+def _dataset_name(source: Path, name: str | None) -> str:
     chosen = name or file_stem(source)
     if not _NAME.fullmatch(chosen) or len(chosen) > 100:
         raise DatasetError(
             f"{excerpt(repr(chosen))} is not a dataset name (small letters, digits, '.', '_' and '-'): give one (name)"
         )
-    if chosen in cards():
-        location = own_dir() / f"{chosen}.yaml"
-        if not location.is_file():
-            raise DatasetError(f"there is a dataset {chosen!r} already: give another name")
-        if not force:
-            raise DatasetError(
-                f"there is a dataset {chosen!r} already: give another name, or replace it (force)", location
-            )
     return chosen
 
 
@@ -144,7 +151,14 @@ def transfer(file: Path, folder: Path, name: str, reference: bool) -> Path:
     return target
 
 
-def _card_text(plan: ReadingPlan, files: list[dict[str, Any]]) -> str:
+def _card_text(name: str, plan: ReadingPlan) -> str:
+    files = list[dict[str, Any]]()
+    for role, (called, file) in zip(plan.files, _named_files(name, plan), strict=True):
+        content = read_bytes(file)
+        checksum = sha256_digest(content)
+        files.append(
+            {"role": role, "path": f"{called}{plain_name(file)[1]}", "bytes": len(content), "sha256": checksum}
+        )
     expected = {key: plan.content[key] for key in ("instances", "features", "labels")}
     expected["cardinality"] = round(plan.content["cardinality"], 4)
     values = {

@@ -23,7 +23,7 @@ from multilab.datasets.cells import (
     read_label_numbers,
     recoded,
 )
-from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
+from multilab.datasets.columns import INDEX_NAME, LabelOptions, TableColumn, dropped_note, positions_left
 from multilab.datasets.encode import CodedTable, refuse_text
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, read_bytes, require_cells
@@ -50,8 +50,8 @@ def read_parquet(
     Returns
     -------
     CodedTable
-        Dense. Null and NaN are missing values. The index columns that the file's own pandas metadata name are left
-        out, and ``notes`` says so.
+        Dense. Null and NaN are missing values. Index columns of pandas, by the file's metadata or by the name
+        ``__index_level_0__``, are left out, and ``notes`` says so.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def read_parquet(
         if note:
             meanings.setdefault(note, []).append(columns[j].name)
     _check_labels(values, columns, labels, path, missing_labels)
-    notes = [index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
+    notes = [index_note(f"{name[:60]!r} is the index of a data frame", path) for name in index]
     notes += meaning_notes(meanings)
     return CodedTable.split(values, columns, labels, path, limits, (*notes, *dropped_note(drop)))
 
@@ -152,7 +152,7 @@ def _with_vectors(
     made = table_of_frame(frame, options, absent, missing_labels, path, limits, text_columns)
     if text == "error":
         refuse_text(made)
-    notes = [index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
+    notes = [index_note(f"{name[:60]!r} is the index of a data frame", path) for name in index]
     return replace(made, notes=(*notes, *made.notes, *dropped_note(drop)))
 
 
@@ -161,14 +161,14 @@ def _is_date(kind: Any) -> bool:
 
 
 def index_names(schema: Any, names: Sequence[str]) -> list[str]:
-    """Return the columns of a Parquet file that are the index of its data frame."""
-    known = set(names)
+    """Return the columns of a Parquet file that are the index of its data frame, by its metadata or by their names."""
+    known, unnamed = set(names), [name for name in names if INDEX_NAME.fullmatch(name)]
     try:
         described = parse_json((schema.metadata or {}).get(b"pandas", b"{}"))
         index = described.get("index_columns", [])
-        return [name for name in index if isinstance(name, str) and name in known]
+        return list(dict.fromkeys([*(name for name in index if isinstance(name, str) and name in known), *unnamed]))
     except (ValueError, AttributeError, TypeError):
-        return []  # metadata that pandas did not write
+        return unnamed  # metadata that pandas did not write
 
 
 def require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: bool) -> None:

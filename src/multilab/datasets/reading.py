@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import warnings
@@ -39,12 +40,13 @@ from multilab.datasets.labels import TagOptions, tagged
 from multilab.datasets.matlab import read_matlab
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.sparse import read_svmlight, read_xc
-from multilab.datasets.table import read_csv
+from multilab.datasets.table import delimiter_of, read_csv
 
 Missing = Literal["error", "keep", "impute"]
 MissingLabels = Literal["error", "keep"]
 Text = Literal["error", "one_hot"]
 Decimal = Literal[".", ","]
+BadLines = Literal["error", "skip"]
 
 FORMATS = {
     ".arff": "arff",
@@ -66,6 +68,9 @@ FORMATS = {
 TABLES = ("csv", "excel", "json", "parquet")
 """Formats of tables whose options name the labels, and whose cells may be text."""
 
+_SNIFFED = 50
+"""Lines by which the format of a file of an unknown extension is recognised."""
+
 _ENTRY = re.compile(r"\d+:[-+.\deE]+")
 """Entry of a row of svmlight, ``12:0.5``."""
 _TABLE_HINT = "; a .txt file that is a table of named columns is read with format=csv"
@@ -84,7 +89,9 @@ def find_format(path: PathLike) -> str:
     extension = plain_name(path)[1]
     if extension not in FORMATS:
         require_file(path)
-        raise DatasetError(f"unknown extension '{extension}'; known: {' '.join(FORMATS)}", path)
+        raise DatasetError(
+            f"unknown extension '{extension}'; known: {' '.join(FORMATS)}; otherwise name the format (format=csv)", path
+        )
     return FORMATS[extension]
 
 
@@ -116,6 +123,7 @@ def read(
     encoding: str | None = None,
     header: bool | None = None,
     decimal: Decimal | None = None,
+    on_bad_lines: BadLines | None = None,
     test: PathLike | None = None,
     join: PathLike | None = None,
     on: str | None = None,
@@ -176,6 +184,9 @@ def read(
     decimal : {".", ","}, optional
         Decimal separator of the numbers of a CSV file, where the other one may separate thousands: with a comma
         ``1.234,5`` is 1234.5. Default: a point, and no separator of thousands.
+    on_bad_lines : {"error", "skip"}, optional
+        Whether lines of a CSV file that have another number of fields than the first line, or quotes inside of quotes,
+        are refused (default) or left out. `RawData.notes` lists those that were.
     test : path-like, optional
         A second file with the same columns, whose rows are the test rows. All rows are read; ``train_rows`` says how
         many are of the first file.
@@ -235,6 +246,7 @@ def read(
         encoding=encoding,
         header=header,
         decimal=decimal,
+        on_bad_lines=on_bad_lines,
         limits=limits,
         text_columns=[name for name, kind in (columns or {}).items() if kind != "number"],
         further=FurtherTables(test, join, on, vectors),
@@ -275,6 +287,8 @@ def read_content(
     encoding: str | None = None,
     header: bool | None = None,
     decimal: str | None = None,
+    on_bad_lines: str | None = None,
+    known: Collection[str] | None = None,
     limits: Limits | None = None,
     text_columns: Collection[str] = (),
     further: FurtherTables = FurtherTables(),  # noqa: B008 (it is frozen)
@@ -284,11 +298,12 @@ def read_content(
 
     Parameters are those of :func:`read`; ``options`` None means that no column is a label, ``text`` may be "keep" (text
     columns are nominal, however many different values they have), and ``text_columns`` of a table are text whatever
-    their values.
+    their values. ``known`` is that of `multilab.datasets.file_access.TextForm`.
     """
     _check_choice("missing_labels", missing_labels, get_args(MissingLabels), path)
     if further.given() or groups is not None:
         written = {"format": format, "encoding": encoding, "header": header, "decimal": decimal, "limits": limits}
+        written["on_bad_lines"] = on_bad_lines
         return _read_together(
             path,
             options,
@@ -314,6 +329,7 @@ def read_content(
             encoding=encoding,
             header=header,
             decimal=decimal,
+            on_bad_lines=on_bad_lines,
             limits=limits,
             text_columns={*text_columns, *of_tags.columns},
         )
@@ -335,10 +351,15 @@ def read_content(
         ("encoding", encoding, ("arff", "csv", "json", "svmlight", "xc")),
         ("header", header, ("csv",)),
         ("decimal", decimal, ("csv",)),
+        ("on_bad_lines", on_bad_lines, ("csv",)),
     ):
         if value is not None and kind not in formats:
             raise DatasetError(f"the format '{kind}' has no option {name}", path)
-    for name, choice, choices in (("encoding", encoding, ENCODINGS), ("decimal", decimal, get_args(Decimal))):
+    for name, choice, choices in (
+        ("encoding", encoding, ENCODINGS),
+        ("decimal", decimal, get_args(Decimal)),
+        ("on_bad_lines", on_bad_lines, get_args(BadLines)),
+    ):
         if choice is not None:
             _check_choice(name, choice, choices, path)
     unobserved = missing_labels == "keep"
@@ -348,7 +369,7 @@ def read_content(
     if kind == "arff":
         return read_arff(path, options, limits, dropped, unobserved, encoding)
     if kind == "csv":
-        form = TextForm(encoding, header, decimal)
+        form = TextForm(encoding, header, decimal, on_bad_lines, known)
         return read_csv(path, options, limits, dropped, text, unobserved, text_columns, form)
     if kind == "parquet":
         try:
@@ -359,7 +380,7 @@ def read_content(
     if kind == "json":
         return read_json(path, options, limits, dropped, text, unobserved, text_columns, encoding)
     if kind == "excel":
-        return read_excel(path, options, limits, dropped, text, unobserved, text_columns)
+        return read_excel(path, options, limits, dropped, text, unobserved, text_columns, known)
     if kind == "mat":
         return read_matlab(path, keys, label_names, limits)
     if kind == "svmlight":
@@ -495,7 +516,13 @@ def _check_choice(name: str, value: str, allowed: Sequence[str], path: PathLike)
 
 
 def file_format(path: PathLike) -> str:
-    """Return the format by the extension; a ``.txt`` file may also be svmlight, or a table whose names have tabs."""
+    """Return the format of a file by its extension; of a ``.txt`` file and of an unknown extension by the content.
+
+    A ``.txt`` file may be svmlight, or a table whose names have tabs. With an unknown extension it is a Parquet, Excel,
+    ARFF or JSON file, or a table whose first lines have equally many commas, semicolons or tabs.
+    """
+    if plain_name(path)[1] not in FORMATS:
+        return _format_of_content(read_head(path)) or find_format(path)
     kind = find_format(path)
     if kind != "xc":
         return kind
@@ -507,6 +534,26 @@ def file_format(path: PathLike) -> str:
     if names or head.startswith(("\xff\xfe", "\xfe\xff")):  # the beginning of UTF-16
         return "csv"
     return "svmlight" if any(":" in token for token in first) else "xc"
+
+
+def _format_of_content(head: bytes) -> str | None:
+    """Return the format of a file that begins with some bytes, None if it is not evident."""
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"PK") and b"xl/" in head:
+        return "excel"
+    utf_16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = head[: len(head) // 2 * 2].decode("utf-16", "replace") if utf_16 else head.decode("utf-8-sig", "replace")
+    lines = [line for line in text.splitlines()[: _SNIFFED + 1] if line.strip()]
+    if "\0" in text or len(lines) < 2:
+        return None
+    if text.lstrip()[0] in "[{":
+        return "json"
+    if any(line.lower().startswith("@relation") for line in lines):
+        return "arff"
+    delimiter = delimiter_of(lines[0])
+    fields = {len(row) for row in csv.reader(lines[:-1], delimiter=delimiter)}  # the last line may be cut off
+    return "csv" if len(fields) == 1 and fields != {1} else None
 
 
 def _refuse_columns(

@@ -30,13 +30,21 @@ from multilab.datasets.columns import LabelOptions, names_to_drop, read_names
 from multilab.datasets.embeddings import embedded_table
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import require_file
+from multilab.datasets.file_access import plain_name, require_file
 from multilab.datasets.joining import FurtherTables
 from multilab.datasets.kinds import Kind, kind_of
 from multilab.datasets.labels import TagOptions
 from multilab.datasets.profiling import TableProfile, profile_table
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import TABLES, as_frames, encode_content, file_format, labels_xml_of, read_content
+from multilab.datasets.reading import (
+    FORMATS,
+    TABLES,
+    as_frames,
+    encode_content,
+    file_format,
+    labels_xml_of,
+    read_content,
+)
 
 _LABELS = tuple(LabelOptions.__dataclass_fields__)
 _TAGS = tuple(TagOptions.__dataclass_fields__)
@@ -137,6 +145,8 @@ def plan_reading(
     tables = FurtherTables(**further, on=options.get("on"))
     others = {key: value for key, value in options.items() if key not in (*_LABELS, *_TAGS, "on")} | {"further": tables}
     kind = options.get("format") or file_format(path)
+    if plain_name(path)[1] not in FORMATS:
+        options["format"] = others["format"] = kind  # the card says it
     if kind in TABLES and not of_tags.given():
         if not chosen:
             raise DatasetError(f"which columns are labels?{_proposal(path, others)}", path)

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.core.files import PathLike
-from multilab.core.text import excerpt
+from multilab.core.text import excerpt, first_few
 from multilab.datasets.cells import (
     COMMA_NUMBER,
     MISSING_CELLS,
@@ -47,12 +47,17 @@ _QUOTED = re.compile(r'"[^"]*+"')
 _HEADER_HINT = "; if the first line is data, header=false calls the columns c1, c2, ..."
 _GROUPED = r"(?<![\d.,])[-+]?[1-9]\d{0,2}\.\d{3}(?![\d.,])"
 _GROUPED_CELL, _GROUPED_ANYWHERE = re.compile(_GROUPED), re.compile(_GROUPED.encode())
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 _SMALL = re.compile(r"[-+]?\d{1,3}")
 _CODE, _LEADING_ZERO = re.compile(r"0\d+"), re.compile(rb"(?<![\w.,:/+-])0\d")
 _DECIMAL = {",": COMMA_NUMBER, ".": POINT_NUMBER}
 # What pandas reads as missing; the same texts in mixed case make a column of text, which `cell_value` understands.
 _MISSING = sorted({form for text in MISSING_CELLS for form in (text, text.upper())} | {"NaN"})
 _LONGEST_FIELD = 131_072  # bytes; the limit of Python's csv module, which counts characters
+_USUAL = (".csv", ".tsv", ".txt")
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_SHOWN = 8  # lines or columns that a note lists
+_NEARLY_EMPTY = 20  # a column without a name is left out if at most one of so many cells is not blank
 _CHUNK_CELLS = 2**20  # pandas needs some 30 bytes for each; it is fastest with as many
 _CHUNK_ROWS = 300  # at least: pandas takes 60 microseconds for every column of a chunk
 _MANY_COLUMNS = 1000  # with fewer rows than a chunk has, these are read without pandas
@@ -89,14 +94,15 @@ def read_csv(
     text_columns : collection of str
         Names of columns that are text, whatever their values.
     form : TextForm
-        Encoding, names in the first line, and decimal separator.
+        Encoding, names in the first line, decimal separator, and what happens to lines that do not fit.
 
     Returns
     -------
     CodedTable
         Dense. ``true`` and ``false`` are 1 and 0; an empty field, ``?``, ``NA``, ``N/A``, ``#N/A``, ``<NA>``, ``NaN``
         and ``null`` are missing values, all of them in any case. A first column without a name is the index that pandas
-        and R write: it is left out, and ``notes`` says so.
+        and R write: it is left out. Columns without a name at the end are called ``c4``, ``c5``, ... by their position,
+        or left out where they are nearly empty. ``notes`` says so.
 
     Raises
     ------
@@ -112,7 +118,12 @@ def read_csv(
     octets, notes = _utf8_text(path, limits, form.encoding)
     first = _FIRST_RECORD.match(octets)
     head = first[0] if first and octets[first.end() : first.end() + 1] in (b"", b"\n") else octets.partition(b"\n")[0]
-    delimiter = _delimiter(head.decode(), path, form.decimal)  # of a lone quote's first line: the csv module decides
+    extension = plain_name(path)[1]
+    delimiter = delimiter_of(
+        head.decode(), extension, form.decimal
+    )  # of a lone quote's first line: the csv module decides
+    if extension not in _USUAL:
+        notes.append(f"read as a table with {_DELIMITERS[delimiter]} between its fields")
     records = _Records(octets, 0, 0, delimiter)
     names = [name.strip() for name in records.first(path) or []]
     if form.header is False:
@@ -121,23 +132,27 @@ def read_csv(
         records = records.after_first()
     if len(names) > limits.max_columns:
         raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
+    if form.on_bad_lines == "skip" and (bad := records.bad_lines(len(names))):
+        records = records.without(bad)
+        octets = records.octets
+        notes.append(f"left out, not {len(names)} fields of CSV: {_shown_lines(bad)}")
     index = len(names) > 1 and not names[0]
     notes = ([index_note("the first column has no name", path)] if index else []) + notes
-    kept = [j for j in positions_left(names, drop, path) if j or not index]
-    unnamed = len(names)
-    while unnamed > 1 and not names[unnamed - 1]:
-        unnamed -= 1
-    empty = list(range(unnamed, len(names)))
-    if empty and not any(record[j].strip() for record in _full(records, len(names)) for j in empty):
-        kept = [j for j in kept if j < unnamed]
-        notes.append(f"left out, neither names nor cells: the last {len(empty)} columns")
-    doubtful = _names_like_data(names[index:]) if form.header is None else []
+    doubtful = _names_like_data(names[index:], delimiter) if form.header is None else []
+    full, filled = 0, dict.fromkeys(unnamed_last(names), 0)
+    for record in _full(records, len(names)) if filled and form.known is None else ():
+        full += 1
+        for j in filled:
+            filled[j] += bool(record[j].strip())
+    names, blank, further = named_last(names, filled, full, form.known)
+    notes += further
+    kept = [j for j in positions_left(names, drop, path) if (j or not index) and j not in blank]
     if all(doubtful) and doubtful:
         raise _header_error(names, path)
     columns = named_columns(names, kept, path, _HEADER_HINT if any(doubtful) else "")
     labels = choose_labels(options, columns, path)
 
-    body, rows, fault = _regular_body(records, len(names), path)
+    body, rows, fault = _regular_body(records, len(names), path, form)
     require_cells(rows, len(columns), "the table", path, limits)
     text_columns = set(text_columns)
     # Points between thousands would be read as decimal points; commas between thousands are no numbers to pandas.
@@ -192,7 +207,7 @@ def read_csv(
         [columns[k] for k in labels],
         path,
         limits,
-        (*notes, *meaning_notes(meanings), *dropped_note(drop)),
+        (*notes, *meaning_notes(meanings), *dropped_note(drop, names)),
         tuple(grouped),
     )
 
@@ -251,6 +266,45 @@ class _Records(NamedTuple):
             start = self.octets.find(b"\n", start) + 1 or len(self.octets)
         return _Records(self.octets, start, self.lines + reader.line_num, self.delimiter)
 
+    def bad_lines(self, width: int) -> list[int]:
+        """Return the numbers of the lines of all records that have a wrong number of fields, or quotes inside quotes.
+
+        Where records span several lines, a faulty one may end anywhere: the lines after it count as faulty as well, up
+        to a record that has its quotes around complete fields, so that no fragment is taken for a record.
+        """
+        lines = self.octets[self.start :].split(b"\n")
+        bad, careful = list[int](), list[int]()
+        several = unsure = False
+        reader, end = self.reader(), 0
+        while end < len(lines):
+            start, fields = end, 0
+            try:
+                row = next(reader, None)
+            except csv.Error:
+                unsure = True
+            else:
+                if row is None:
+                    break
+                fields = width if _is_blank(row, width) else len(row)
+            end = reader.line_num
+            here = range(self.lines + start + 1, self.lines + end + 1)
+            if fields != width:
+                bad += here
+                careful += here
+                continue
+            several = several or len(here) > 1
+            text = b"\n".join(lines[start:end])
+            unsure = unsure and (b'"' not in text or b'"' in _without_quoted(text, self.delimiter))
+            careful += here if unsure else ()
+        return careful if several else bad
+
+    def without(self, lines: Collection[int]) -> _Records:
+        """Return the records with some lines empty, so that the others keep their numbers."""
+        emptied = set(lines)
+        kept = self.octets[self.start :].split(b"\n")
+        kept = [b"" if self.lines + k in emptied else line for k, line in enumerate(kept, 1)]
+        return _Records(b"\n".join(kept), 0, self.lines, self.delimiter)
+
     def line_of(self, row: int, width: int) -> int:
         """Return the number of the last line of a row."""
         reader = self.reader()
@@ -258,6 +312,12 @@ class _Records(NamedTuple):
         for _ in range(row + 1):
             next(rows)
         return self.lines + reader.line_num
+
+
+def _without_quoted(octets: bytes, delimiter: str) -> bytes:
+    """Return records with x for every field that is in quotes."""
+    mark = delimiter.encode()
+    return re.sub(rb'(?<![^%b\n])"[^"]*+(?:""[^"]*+)*+"(?![^%b\n])' % (mark, mark), b"x", octets)
 
 
 def _full(records: _Records, width: int) -> Iterator[list[str]]:
@@ -273,14 +333,16 @@ def _is_blank(record: list[str], width: int) -> bool:
     return not record or (len(record) == 1 < width and not record[0].strip())
 
 
-def _regular_body(records: _Records, width: int, path: PathLike) -> tuple[_Records, int, DatasetError | None]:
+def _regular_body(
+    records: _Records, width: int, path: PathLike, form: TextForm
+) -> tuple[_Records, int, DatasetError | None]:
     """Return records that pandas reads as the csv module does, the number of rows, and the first fault after them.
 
     They are those of the file if it is regular; otherwise they are written again up to the first fault.
     """
     if rows := _regular_rows(records, width):
         return records, rows, None
-    fault, reader = None, records.reader()
+    reason, reader = "", records.reader()
     written = io.BytesIO()
     stream = io.TextIOWrapper(written, "utf-8", newline="")
     writer = csv.writer(stream, delimiter=records.delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -289,16 +351,40 @@ def _regular_body(records: _Records, width: int, path: PathLike) -> tuple[_Recor
             if _is_blank(row, width):
                 continue
             if len(row) != width:
-                fault = DatasetError(f"{len(row)} fields, expected {width}", path, records.lines + reader.line_num)
+                reason = f"{len(row)} fields, expected {width}"
                 break
             writer.writerow(row)
             rows += 1
     except csv.Error as error:
-        fault = DatasetError(f"not readable as CSV ({error})", path, records.lines + reader.line_num)
-    if not rows and fault is None:
+        reason = f"not readable as CSV ({error})"
+    fault = None
+    if reason:
+        hint = _bad_lines_hint(records, width) if form.known is None else ""  # every new row needs its prediction
+        fault = DatasetError(reason + hint, path, records.lines + reader.line_num)
+    elif not rows:
         fault = DatasetError("no row follows the line of names", path, 1)
     stream.flush()
     return _Records(written.getvalue(), 0, 0, records.delimiter), rows, fault
+
+
+def _bad_lines_hint(records: _Records, width: int) -> str:
+    """Return how many lines do not fit, and how to leave them out, unless most lines do not."""
+    bad, lines = records.bad_lines(width), records.octets.count(b"\n", records.start) + 1
+    if 2 * len(bad) > lines:
+        return ""
+    return f"; on_bad_lines=skip leaves out {_shown_lines(bad)}"
+
+
+def _shown_lines(lines: Sequence[int]) -> str:
+    """Return the number of some lines and the first of them; 3-5 are lines in a row."""
+    spans = list[list[int]]()
+    for line in lines:
+        if spans and spans[-1][1] == line - 1:
+            spans[-1][1] = line
+        else:
+            spans.append([line, line])
+    shown = first_few((str(a) if a == b else f"{a}-{b}" for a, b in spans), _SHOWN)
+    return f"line {shown}" if len(lines) == 1 else f"{len(lines)} lines: {shown}"
 
 
 def _regular_rows(records: _Records, width: int) -> int:
@@ -314,8 +400,7 @@ def _regular_rows(records: _Records, width: int) -> int:
     body = io.BytesIO(octets)
     body.seek(start)
     if octets.find(b'"', start) >= 0:
-        quoted = rb'(?<![^%b\n])"[^"]*+(?:""[^"]*+)*+"(?![^%b\n])' % (mark, mark)
-        bare = re.sub(quoted, b"x", octets[start:])
+        bare = _without_quoted(octets[start:], delimiter)
         if b'"' in bare or re.search(rb'"[^"]{%d}' % _LONGEST_FIELD, octets):
             return 0
         body = io.BytesIO(bare)
@@ -461,9 +546,13 @@ def _may_be_grouped(values: np.ndarray) -> bool:
     return bool(((sizes == 0) | ((sizes >= 1) & (sizes < 1000))).all() and (sizes == np.floor(sizes)).any())
 
 
-def _names_like_data(names: Sequence[str]) -> list[bool]:
+def _names_like_data(names: Sequence[str], delimiter: str) -> list[bool]:
     """Return which names of columns are numbers or missing values; none where they number the columns."""
-    like = [any(names) and cell_value(name) is not None for name in names]
+    commas = delimiter != ","  # 36,7 is a number
+    like = [
+        any(names) and (cell_value(name) is not None or (commas and bool(COMMA_NUMBER.fullmatch(name))))
+        for name in names
+    ]
     if all(like) and all(name.isascii() and name.isdecimal() and len(name) < 16 for name in names):
         numbers = [int(name) for name in names]
         if all(b - a == 1 for a, b in pairwise(numbers)):
@@ -503,14 +592,14 @@ def choose_labels(options: LabelOptions | None, columns: Sequence[TableColumn], 
     return np.empty(0, dtype=np.intp) if options is None else options.choose(columns, path)
 
 
-def _delimiter(head: str, path: PathLike, decimal: str | None) -> str:
+def delimiter_of(head: str, extension: str = "", decimal: str | None = None) -> str:
     """Return the delimiter of the first line; what is quoted is ignored, and so are decimal commas."""
     bare = _QUOTED.sub("", head)
-    if decimal == "," and (";" in bare or "\t" in bare):
-        bare = bare.replace(",", "")
-    if plain_name(path)[1] == ".tsv" and "\t" in bare:
+    if ";" in bare or "\t" in bare:
+        bare = bare.replace(",", "") if decimal == "," else _DECIMAL_COMMA.sub("", bare)
+    if extension == ".tsv" and "\t" in bare:
         return "\t"
-    return max(",;\t", key=bare.count)  # of equally frequent ones the first
+    return max(_DELIMITERS, key=bare.count)  # of equally frequent ones the first
 
 
 def named_columns(names: Sequence[str], kept: Sequence[int], path: PathLike, hint: str = "") -> list[TableColumn]:
@@ -524,6 +613,50 @@ def named_columns(names: Sequence[str], kept: Sequence[int], path: PathLike, hin
             raise DatasetError(f"column '{name[:60]}' occurs twice{hint}", path, 1)
         seen.add(name)
     return [TableColumn(names[j], None, 1) for j in kept]
+
+
+def unnamed_last(names: Sequence[str]) -> list[int]:
+    """Return the positions of the last columns without a name; the first column of a table is none of them."""
+    named = len(names)
+    while named > 1 and not names[named - 1]:
+        named -= 1
+    return list(range(named, len(names)))
+
+
+def named_last(
+    names: Sequence[str], filled: Mapping[int, int], rows: int, known: Collection[str] | None
+) -> tuple[list[str], set[int], list[str]]:
+    """Call the last columns without a name by their positions, or leave them out.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all columns.
+    filled : mapping of int to int
+        Position of each of these columns, and the number of its cells that are not blank.
+    rows : int
+    known : collection of str or None
+        See `TextForm`.
+
+    Returns
+    -------
+    names : list of str
+    left_out : set of int
+        Positions of those that are left out.
+    notes : list of str
+    """
+    names = list(names)
+    for j in filled:
+        names[j] = f"c{j + 1}"
+    if known is not None:
+        return names, {j for j in filled if names[j] not in known}, []
+    left_out = {j for j, count in filled.items() if count * _NEARLY_EMPTY <= rows}
+    if left_out and len(left_out) == len(filled) and not any(filled.values()):
+        return names, left_out, [f"left out, neither names nor cells: the last {len(filled)} columns"]
+    shown = [f"{names[j]} ({filled[j]} of {rows} cells)" for j in sorted(left_out)]
+    notes = [f"left out, no name and hardly a cell: {first_few(shown, _SHOWN)}"] if shown else []
+    taken = [names[j] for j in filled if j not in left_out]
+    return names, left_out, [*notes, *([f"columns without a name: {first_few(taken, _SHOWN)}"] if taken else [])]
 
 
 def index_note(reason: str, path: PathLike) -> str:

@@ -254,7 +254,8 @@ class TableEncoder:
         form = {name: self.reading[name] for name in ("encoding", "header", "decimal") if name in self.reading}
         options = form if file_format(path) == "csv" else {}
         as_text = (*self.text_columns, *self.dropped)
-        rows = read_frames(path, labelled=False, text_columns=as_text, **options).features
+        known = {*self.names, *self.labels, *self.dropped}
+        rows = read_frames(path, labelled=False, text_columns=as_text, known=known, **options).features
         if (column := self.reading.get("tags")) in rows.columns:
             cells = [text or "" for text in cell_texts(rows.pop(column))]
             tags = known_tags(cells, set(self.labels), self.reading.get("separator"))
