@@ -25,7 +25,7 @@ from multilab.core.paths import data_dir
 from multilab.datasets.card_file import Card, CardFile
 from multilab.datasets.catalogue import card
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import Limits, read_bytes
+from multilab.datasets.file_access import Limits, how_to_fetch, read_bytes
 
 ProgressCallback = Callable[[str, int, int], None]
 _PUBLIC = "https://raw.githubusercontent.com"
@@ -129,8 +129,9 @@ def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: Pro
                 sha = _checksum(file, candidate, (state.st_ino, state.st_size, state.st_mtime_ns))
                 return FoundFile(file, candidate, origin, sha)
     if not file.addressed:
-        searched = ", ".join(str(location) for _, location in locations)
-        raise DatasetError(f"{wanted.name}: file {file.path} was not found (searched: {searched})")
+        how = next(filter(None, (how_to_fetch(location) for _, location in locations)), "")
+        how = how or f"searched: {', '.join(str(location) for _, location in locations)}"
+        raise DatasetError(f"{wanted.name}: file {file.path} was not found; {how}")
     url = _address(file, base)
     payload = _download(wanted, file, url, timeout, progress)
     content = _unpacked(payload, file, url)

@@ -8,6 +8,7 @@ import gzip
 import lzma
 import os
 import re
+import shlex
 import zlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, ParamSpec, TypeVar
 
 from multilab.core.files import PathLike, not_a_file
+from multilab.core.shell import command, short_path
 from multilab.core.text import first_few
 from multilab.datasets.errors import DatasetError
 
@@ -144,8 +146,14 @@ def require_file(path: PathLike) -> Path:
         hint = "; only fit and predict read a folder, if it holds Parquet files" if Path(path).is_dir() else ""
         raise DatasetError(f"it is {kind}, not a data file{hint}", path)
     if not Path(path).is_file():
-        raise DatasetError("there is no such file or folder; check the path", path)
+        raise DatasetError(f"there is no such file or folder; {how_to_fetch(path) or 'check the path'}", path)
     return Path(path)
+
+
+def how_to_fetch(path: PathLike) -> str:
+    """Return the command that fetches a missing file that DVC versions, empty if it does not."""
+    pointer = Path(f"{os.fspath(path)}.dvc")
+    return f"`{command('dvc')} pull {shlex.quote(short_path(pointer))}` fetches it" if pointer.is_file() else ""
 
 
 def max_content(file_size: int, limits: Limits) -> int:
