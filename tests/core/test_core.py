@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
 import subprocess
 import sys
 
@@ -129,6 +131,50 @@ def test_write_atomically_leaves_no_temporary_file_when_it_fails(tmp_path, monke
         write_atomically(target, "two")
     assert [p.name for p in target.parent.iterdir()] == ["file"]
     assert target.read_text() == "one"
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
+def test_a_file_has_the_permissions_of_the_umask(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        write_atomically(tmp_path / "file", "one")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
+def test_a_full_disk_names_the_file_that_was_being_written(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError) as caught:
+        write_atomically(tmp_path / "file", "one")
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "file"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_a_running_one_writes_is_not(tmp_path):
+    code = (
+        "import sys, time\nfrom multilab.core.files import scratch_folder\n"
+        "with scratch_folder(sys.argv[1]) as folder:\n    (folder / 'part').touch(); print(flush=True); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "file")]
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for writer in writers:
+            assert writer.stdout.readline()
+        writers[0].kill()
+        writers[0].wait()
+        assert len(list(tmp_path.iterdir())) == 2
+        write_atomically(tmp_path / "other", "one")
+        left = {path.name for path in tmp_path.iterdir()} - {"other"}
+        assert len(left) == 1
+        assert f"-{writers[1].pid}-" in left.pop()
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate()
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff\xfe\xfd", b"1" * 5001, b"", b"{"])

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multilab.experiments import locks
+from multilab.core import locks
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.inventory import Inventory
 from multilab.experiments.store import Store

@@ -5,14 +5,17 @@ Damage of a compressed file or of JSON is always a `ValueError`.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import json
 import os
+import re
+import shutil
 import stat
-import tempfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,19 +53,61 @@ def write_atomically(path: PathLike, content: bytes | str) -> None:
     The bytes are written to a temporary file next to the target, flushed to disk, and renamed.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     payload = content.encode("utf-8") if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as stream:
+    with scratch_folder(target) as scratch:
+        temporary = scratch / target.name
+        with open(temporary, "wb") as stream:
             stream.write(payload)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
         os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+
+
+@contextmanager
+def scratch_folder(target: PathLike) -> Iterator[Path]:
+    """Give a new folder next to a path, on the same file system: what is made in it can be renamed to the path.
+
+    The folder is removed at the end. What a killed process left of such folders in the same place is removed before.
+    An `OSError` without a file name, such as that of a full disk, gets the path of the target.
+    """
+    from multilab.core import locks  # here: Windows, where multilab is imported for its metrics, has none
+
+    target = Path(target)
+
+    def make(owner: str) -> Path:
+        folder = target.with_name(f".{target.name[:50]}.{owner}.tmp")  # a name has at most 255 bytes
+        folder.mkdir()
+        return folder
+
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(target.parent.absolute())
+        folder, handle = locks.new(make)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            locks.release(handle)
+    except OSError as error:
+        if error.errno is None or (error.filename and not _LEFTOVER.search(str(error.filename))):
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(target)) from error
+
+
+_LEFTOVER = re.compile(r"\.[^/]*\.([^./]+-\d+-[0-9a-f]{8})\.tmp")
+
+
+@functools.lru_cache(maxsize=4096)  # a folder is searched once by a process: a store may have 100,000 files
+def _remove_leftovers(folder: Path) -> None:
+    from multilab.core import locks
+
+    with suppress(PermissionError):  # a folder that may be written to, but not listed
+        for name in os.listdir(folder):
+            found = _LEFTOVER.fullmatch(name)
+            handle = locks.take(folder / name, found[1]) if found else None
+            if handle is not None:
+                shutil.rmtree(folder / name, ignore_errors=True)
+                locks.release(handle)
 
 
 def read_content(path: PathLike) -> bytes:

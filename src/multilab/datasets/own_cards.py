@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from multilab.core.digests import json_digest, sha256_digest
-from multilab.core.files import PathLike, write_atomically
+from multilab.core.files import PathLike, scratch_folder, write_atomically
 from multilab.core.text import excerpt, visible
 from multilab.datasets.card_file import Card
 from multilab.datasets.catalogue import card, cards, files_dir, own_dir
@@ -141,13 +140,13 @@ def transfer(file: Path, folder: Path, name: str, reference: bool) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if target.exists() and target.samefile(file) and (reference or not target.is_symlink()):
         return target  # it is the file itself, or a link to it already
-    temporary = target.with_name(f".{target.name}.tmp")
-    temporary.unlink(missing_ok=True)
-    if reference:
-        temporary.symlink_to(file.resolve())
-    else:
-        shutil.copyfile(file, temporary)
-    os.replace(temporary, target)
+    with scratch_folder(target) as scratch:
+        made = scratch / target.name
+        if reference:
+            made.symlink_to(file.resolve())
+        else:
+            made.write_bytes(file.read_bytes())
+        os.replace(made, target)
     return target
 
 

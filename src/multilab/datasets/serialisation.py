@@ -6,8 +6,6 @@ import contextlib
 import io
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.core.files import write_atomically
+from multilab.core.files import scratch_folder, write_atomically
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.dataset import Dataset, table_codes, table_frame
 from multilab.datasets.kinds import Kind
@@ -102,10 +100,8 @@ def write_folder(folder: Path, content: Mapping[str, bytes], is_valid: Callable[
     OSError
         The folder cannot be written.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
-        new = temporary / "new"
+    with scratch_folder(folder) as scratch:
+        new = scratch / "new"
         new.mkdir()
         for name, data in content.items():
             write_atomically(new / name, data)
@@ -119,9 +115,7 @@ def write_folder(folder: Path, content: Mapping[str, bytes], is_valid: Callable[
                 if attempt == _ATTEMPTS - 1:
                     raise
             with contextlib.suppress(FileNotFoundError):
-                os.replace(folder, temporary / f"old{attempt}")
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+                os.replace(folder, scratch / f"old{attempt}")
 
 
 def _saved(save: Callable[..., None], *arrays: Any, **named: Any) -> bytes:

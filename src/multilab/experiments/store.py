@@ -18,11 +18,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multilab.core import parse_json, read_json, store_dir
+from multilab.core import locks, parse_json, read_json, store_dir
 from multilab.core.digests import sha256_digest
-from multilab.experiments import locks
+from multilab.core.locks import owner_of, running_journals
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.locks import owner_of, running_journals
 
 if TYPE_CHECKING:  # the stage `keys` imports this module
     import numpy as np
@@ -190,7 +189,7 @@ class Store:
     def sweep(self) -> int:
         """Remove half-written folders of killed writers; return their number.
 
-        Only what is surely dead goes: see :mod:`multilab.experiments.locks`.
+        Only what is surely dead goes: see :mod:`multilab.core.locks`.
         """
         folders = self.root.glob(f"{_TEMPORARY}*")
         return sum(_remove_dead(folder, folder.name.removeprefix(_TEMPORARY)) for folder in folders)

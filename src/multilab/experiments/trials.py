@@ -21,10 +21,9 @@ from optuna.storages import RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 from optuna.trial import TrialState
 
-from multilab.core import parse_json
-from multilab.experiments import locks
+from multilab.core import locks, parse_json
+from multilab.core.locks import RUNNING, owner_of, running_journals
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.locks import RUNNING, owner_of, running_journals
 
 __all__ = [
     "Database",

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
+from multilab.core.files import scratch_folder
 from multilab.datasets import DatasetError, EncodedRows
 from multilab.datasets.parquet_table import ParquetTable, column_names
 from multilab.experiments.progress import ProgressBar
@@ -51,11 +52,10 @@ def predict_file(
     imputed, unreadable = Counter[str](), Counter[str]()
     assigned = np.zeros(len(model.label_names), dtype=np.int64)
     target = Path(output)
-    scratch = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
-    try:
-        copied = table.schema.empty_table().select(model.copied_columns(table.schema.names))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _writer(scratch, target.suffix.lower(), copied, model.output_meta) as write:
+    copied = table.schema.empty_table().select(model.copied_columns(table.schema.names))
+    with scratch_folder(target) as scratch:
+        made = scratch / target.name
+        with _writer(made, target.suffix.lower(), copied, model.output_meta) as write:
             batches = table.batches(also=copied.column_names)
             for start, rows in ProgressBar("predicting")(batches, table.n_rows, lambda batch: batch[1].num_rows):
                 try:
@@ -70,12 +70,7 @@ def predict_file(
                 scores, decisions = model.fitted.predict_with_scores(encoded.X)
                 assigned += decisions.sum(axis=0, dtype=np.int64)
                 write(rows.select(copied.column_names), model.frame_of(scores, decisions))
-        os.replace(scratch, target)
-    except OSError as error:  # a full disk
-        error.filename = error.filename or str(target)
-        raise
-    finally:
-        scratch.unlink(missing_ok=True)
+        os.replace(made, target)
     notes = EncodedRows(None, {name: dict(counts) for name, counts in unknown.items()}, imputed, unreadable).notes()
     return table.n_rows, notes, prediction_warnings(model.metadata, assigned / table.n_rows, table.n_rows)
 

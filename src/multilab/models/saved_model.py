@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.core import read_json, write_atomically
+from multilab.core.files import scratch_folder
 from multilab.core.messages import pip_install
 from multilab.core.text import excerpt
 from multilab.datasets import DatasetError, EncodedRows, TableEncoder
@@ -128,18 +128,13 @@ class SavedModel:
         The files are written next to the folder first: where that fails, as on a full disk, the folder stays as it was.
         """
         path = Path(os.path.abspath(folder))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-        try:
-            scratch.mkdir()
+        with scratch_folder(path) as scratch:
             _skops_files().dump_model(self.fitted, scratch / _MODEL_FILE)
             write_atomically(scratch / _ENCODER_FILE, json.dumps(self.encoder.to_json(), indent=1) + "\n")
             self.metadata.save(scratch)
             path.mkdir(exist_ok=True)
             for file in scratch.iterdir():
                 file.replace(path / file.name)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
         return Path(folder)
 
     @classmethod
