@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shlex
 import signal
@@ -327,3 +328,30 @@ def test_a_dataset_of_yours_is_one_card(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert "mlknn on mine, 3 splits" in run.stdout
+
+
+def test_a_character_that_the_locale_lacks_is_escaped(tmp_path):
+    (tmp_path / "mine.csv").write_text("x,größe\n1,0\n2,1\n", "utf-8")
+    command = [sys.executable, "-m", "multilab", "datasets", "check", "mine.csv", "--label-prefix", "gr"]
+    locale = {"PYTHONIOENCODING": "ascii:strict"}
+    done = subprocess.run(command, env={**os.environ, **locale}, cwd=tmp_path, capture_output=True)
+    assert b"gr\\xf6\\xdfe" in done.stdout + done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "helps"), [("MULTILAB_CELLS", True), ("MULTILAB_CACHE", True), ("UNRELATED", False)]
+)
+def test_a_folder_that_cannot_be_written_to_is_named_with_the_variable_that_helps(
+    variable, helps, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv(variable, str(tmp_path))
+
+    def refuse():
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "file"))
+
+    monkeypatch.setattr("multilab.cli.main.root.main", lambda *_, **__: refuse())
+    assert main(["store", "list"]) == 2
+    line = capsys.readouterr().err
+    assert str(tmp_path / "file") in line
+    assert [name for name in ("MULTILAB_CELLS", "MULTILAB_CACHE") if name in line] == ([variable] if helps else [])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -133,6 +135,23 @@ def test_write_atomically_leaves_no_temporary_file_when_it_fails(tmp_path, monke
     assert target.read_text() == "one"
 
 
+@contextmanager
+def _writer(path):
+    """Give a process that has begun to write a file and does not go on."""
+    code = (
+        "import sys, time\nfrom multilab.core.files import scratch_folder\n"
+        "with scratch_folder(sys.argv[1]) as folder:\n    (folder / 'part').touch(); print(flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            assert process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
 def test_a_file_has_the_permissions_of_the_umask(tmp_path, umask, mode):
     before = os.umask(umask)
@@ -155,26 +174,21 @@ def test_a_full_disk_names_the_file_that_was_being_written(tmp_path, monkeypatch
 
 
 def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_a_running_one_writes_is_not(tmp_path):
-    code = (
-        "import sys, time\nfrom multilab.core.files import scratch_folder\n"
-        "with scratch_folder(sys.argv[1]) as folder:\n    (folder / 'part').touch(); print(flush=True); time.sleep(600)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "file")]
-    writers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
-    try:
-        for writer in writers:
-            assert writer.stdout.readline()
-        writers[0].kill()
-        writers[0].wait()
+    with _writer(tmp_path / "file") as killed, _writer(tmp_path / "file") as running:
+        killed.kill()
+        killed.wait()
         assert len(list(tmp_path.iterdir())) == 2
         write_atomically(tmp_path / "other", "one")
         left = {path.name for path in tmp_path.iterdir()} - {"other"}
         assert len(left) == 1
-        assert f"-{writers[1].pid}-" in left.pop()
-    finally:
-        for writer in writers:
-            writer.kill()
-            writer.communicate()
+        assert f"-{running.pid}-" in left.pop()
+
+
+def test_a_writer_that_is_terminated_leaves_nothing(tmp_path):
+    with _writer(tmp_path / "file") as writer:
+        writer.terminate()
+        assert writer.wait(60) == 128 + signal.SIGTERM
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff\xfe\xfd", b"1" * 5001, b"", b"{"])

@@ -270,6 +270,28 @@ def test_wrong_excel(tmp_path):
         read(tmp_path / "set.xlsx", label_columns="l")
 
 
+@pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/workbook.xml", "[Content_Types].xml", "_rels/.rels"])
+@pytest.mark.parametrize(
+    ("encoding", "before"), [("utf-16", ""), ("utf-8", f"<!--{'x' * 5000}-->"), ("iso-8859-1", f"<?x {'x' * 70_000}?>")]
+)
+def test_a_document_type_in_a_part_of_an_excel_file_is_refused_wherever_it_hides(tmp_path, part, encoding, before):
+    whole = sheet(tmp_path / "whole.xlsx", [["x", "l"], [1.5, 0], [2.5, 1]])
+    for document_type in ("", "<!DOCTYPE x [<!ENTITY a 'aaaa'>]>"):
+        with zipfile.ZipFile(whole) as source, zipfile.ZipFile(tmp_path / "set.xlsx", "w") as archive:
+            for name in source.namelist():
+                content = source.read(name)
+                if name == part:
+                    xml = content.decode().partition("?>")[2] if content.startswith(b"<?xml") else content.decode()
+                    head = f'<?xml version="1.0" encoding="{encoding}"?>'
+                    content = f"{head}{before}{document_type}{xml}".encode(encoding)
+                archive.writestr(name, content)
+        if document_type:
+            with pytest.raises(DatasetError, match="document type"):
+                read(tmp_path / "set.xlsx", label_columns="l")
+        else:
+            assert read(tmp_path / "set.xlsx", label_columns="l").Y.ravel().tolist() == [0, 1]
+
+
 def test_excel_bombs(tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"0" * (1 << 26))

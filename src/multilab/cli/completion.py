@@ -99,7 +99,7 @@ def arguments_of(method: str) -> dict[str, Any]:
         return {}
     folder = "entrant" if (conf_dir() / "entrant" / f"{method}.yaml").is_file() else "method"
     try:
-        content = parse_yaml((conf_dir() / folder / f"{method}.yaml").read_text())
+        content = parse_yaml((conf_dir() / folder / f"{method}.yaml").read_text("utf-8"))
     except (OSError, YAMLError):
         return {}
     display = ("title", "reference", "notes", "family", "licence", "requires")

@@ -59,7 +59,7 @@ def show_card(name: str) -> None:
     from multilab.datasets import load, prepared_meta
 
     card, meta = card_of(name), prepared_meta(name)
-    print(f"# {card.location}", card.location.read_text(), sep="\n", end="")
+    print(f"# {card.location}", card.location.read_text("utf-8"), sep="\n", end="")
     if meta:
         facts = ["columns", "density", "distinct_label_sets", "rows_without_label", "labels_never_set", "source"]
         facts += ["unobserved_labels"] if meta.get("unobserved_labels") else []

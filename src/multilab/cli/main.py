@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import warnings
@@ -14,7 +15,7 @@ from typing import Any
 import click
 
 from multilab.cli.old_spellings import translated
-from multilab.core import MultilabError, experiment_dir
+from multilab.core import MultilabError, data_dir, experiment_dir, store_dir
 from multilab.core.messages import NO_HYDRA, closest, pip_install, printable
 from multilab.core.shell import command
 from multilab.core.text import docstring
@@ -141,6 +142,9 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if argv is None:
             _use_code_of_experiment()
+            for stream in (sys.stdout, sys.stderr):  # in an old locale a character such as ± is shown as \\xb1
+                if isinstance(stream, io.TextIOWrapper):
+                    stream.reconfigure(errors="backslashreplace")
         code = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
         return code
@@ -234,21 +238,22 @@ def _one_line(argv: list[str], error: Exception) -> str | None:
         return f"{_called(argv)} needs {missing}, which the core install leaves out: {command_line}"
     if isinstance(error, OSError) and error.errno is not None:
         path = f"{error.filename}: " if error.filename else ""
-        return f"{path}{error.strerror}{_ADVICE.get(error.errno, '')}"
+        return f"{path}{error.strerror}{_advice(error)}"
     if type(error).__module__.partition(".")[0] in ("mlflow", "requests", "sqlalchemy", "sqlite3"):
         return f"{str(error)[:500]} (results are kept; tracking.uri or MLFLOW_TRACKING_URI names another store)"
     return None
 
 
-_ELSEWHERE = "; name a writable folder with MULTILAB_CELLS (results) or MULTILAB_CACHE (data)"
-_FULL = "; free some space and run again: finished cells are kept"
-_ADVICE = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
-    errno.EFBIG: _FULL,
-    errno.EROFS: _ELSEWHERE,
-    errno.EACCES: _ELSEWHERE,
-    errno.EPERM: _ELSEWHERE,
-    errno.ENOTDIR: _ELSEWHERE,
-    errno.EEXIST: _ELSEWHERE,
-}
+def _advice(error: OSError) -> str:
+    """Return what helps with a full disk, and where the folder of cells or of data cannot be written to."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "; free some space and run again: finished cells are kept"
+    if error.filename and error.errno in _NOT_WRITABLE:
+        path = Path(os.fsdecode(error.filename)).absolute()
+        for variable, folder in {"MULTILAB_CELLS": store_dir(), "MULTILAB_CACHE": data_dir()}.items():
+            if path.is_relative_to(folder.absolute()):
+                return f"; name a writable folder with {variable}"
+    return ""
+
+
+_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST)

@@ -30,7 +30,7 @@ from multilab.cli.options import (
     tracking_option,
 )
 from multilab.core import MultilabError, write_atomically
-from multilab.core.files import refuse_overwriting
+from multilab.core.files import refuse_overwriting, signals_unwind
 from multilab.core.messages import printable, unknown_name
 from multilab.core.text import comma_separated, excerpt, listed
 
@@ -257,7 +257,7 @@ def predict(
     copied = {name: cell_texts(table[name]) for name in saved.copied_columns(table.columns)}
     predicted = pd.DataFrame(copied, table.index, dtype="str").join(saved.frame_of(scores, decisions, table.index))
     if output is None:
-        print(_WRITERS[".csv"](predicted), end="")
+        click.echo(predicted.to_csv(index=False, lineterminator="\n").encode(), nl=False)  # UTF-8 in every locale
         return
     _save_table(predicted, output)
     print(f"{output}: {len(predicted)} rows, {len(saved.label_names)} labels")
@@ -443,7 +443,7 @@ def card(model: str, output: str | None, html: bool, tracking_uri: str | None) -
         raise MultilabError(f"{output}: a card is written as .md or .html, not as {extension}")
     if output is not None:
         refuse_overwriting(output, *Path(model).rglob("*"))
-    with tempfile.TemporaryDirectory() as scratch:
+    with signals_unwind(), tempfile.TemporaryDirectory() as scratch:
         about = ModelMetadata.load(model_folder(model, scratch, tracking_uri))
     card = model_card(about)
     text = card.html() if html or extension in _WEB else card.markdown()

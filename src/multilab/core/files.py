@@ -12,11 +12,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
+import threading
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from multilab.core.digests import sha256_digest
@@ -67,7 +70,8 @@ def write_atomically(path: PathLike, content: bytes | str) -> None:
 def scratch_folder(target: PathLike) -> Iterator[Path]:
     """Give a new folder next to a path, on the same file system: what is made in it can be renamed to the path.
 
-    The folder is removed at the end. What a killed process left of such folders in the same place is removed before.
+    The folder is removed at the end, also when SIGTERM or SIGHUP ends the process. What a killed process left of such
+    folders in the same place is removed before.
     An `OSError` without a file name, such as that of a full disk, gets the path of the target.
     """
     from multilab.core import locks  # here: Windows, where multilab is imported for its metrics, has none
@@ -83,15 +87,42 @@ def scratch_folder(target: PathLike) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(target.parent.absolute())
         folder, handle = locks.new(make)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            locks.release(handle)
+        with signals_unwind():
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+                locks.release(handle)
     except OSError as error:
         if error.errno is None or (error.filename and not _LEFTOVER.search(str(error.filename))):
             raise
         raise OSError(error.errno, error.strerror, os.fspath(target)) from error
+
+
+@contextmanager
+def signals_unwind() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise `SystemExit`, so that what the code inside has opened is cleaned up.
+
+    Without effect outside the main thread, and where the process has a handler of its own or ignores the signal.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    changed = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    try:
+        for number in changed:
+            signal.signal(number, _exit)
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has one
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 _LEFTOVER = re.compile(r"\.[^/]*\.([^./]+-\d+-[0-9a-f]{8})\.tmp")
@@ -224,7 +255,7 @@ def _has_digest(path: Path, digest: str) -> bool:
 
 def _recorded_checksums(folder: Path) -> dict[str, str]:
     path = folder / CHECKSUMS
-    lines = path.read_text().splitlines() if path.is_file() else []
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 

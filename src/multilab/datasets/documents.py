@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from xml.parsers import expat
 
 import pandas as pd
 
@@ -125,8 +126,7 @@ def read_excel(
                 raise too_large(path, most, limits)
             for part in archive.infolist():
                 with archive.open(part) as stream:
-                    if b"<!DOCTYPE" in stream.read(part.file_size + 1)[:4096]:  # entities would be expanded
-                        raise DatasetError("a document type is refused", path)
+                    _refuse_document_type(stream.read(part.file_size + 1), path)
         sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
         sheet.reset_dimensions()  # what the file declares may be anything
         cells, checked, rows = 0, 0, list[list[Any]]()
@@ -215,3 +215,23 @@ def _cells(cells: Sequence[Any]) -> pd.Series:
     if present and all(isinstance(cell, bool | int | float) for cell in present):
         return pd.Series([None if cell is None else float(cell) for cell in cells], dtype="float64")
     return pd.Series(list(cells), dtype=object)
+
+
+def _refuse_document_type(content: bytes, path: PathLike) -> None:
+    """Refuse XML with a document type, in any encoding, before an entity is expanded; let pass what is no XML."""
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> None:
+        raise DatasetError("a document type is refused", path)
+
+    def stop(*_: object) -> None:
+        raise StopIteration  # a document type comes before the root
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = stop
+    try:
+        parser.Parse(content, True)
+    except DatasetError:
+        raise
+    except (StopIteration, expat.ExpatError, LookupError, ValueError):  # the last two: an encoding unknown to Python
+        pass

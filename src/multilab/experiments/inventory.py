@@ -270,7 +270,7 @@ _REASONS = {"versions": "library versions", "reads": "base scores", "schema": "f
 def _protocol(folder: Path) -> dict[str, Any] | None:
     """Return the protocol that the cell's ``config.yaml`` names."""
     try:
-        text = (folder / "config.yaml").read_text()
+        text = (folder / "config.yaml").read_text("utf-8")
         block = re.search(r"^protocol:.*\n(?:[ -].*\n)*", text, re.MULTILINE)
         protocol = _parsed(block.group()) if block else None
     except (OSError, yaml.YAMLError):

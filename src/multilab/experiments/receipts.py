@@ -83,7 +83,7 @@ def report_digest() -> str:
     code = code_digest("multilab.reports.study", within)
     folders = (_PACKAGE / name / "templates" for name in ("reports", "experiments"))
     texts = sorted(file for folder in folders for file in folder.iterdir())
-    return json_digest([code, {file.name: file.read_text() for file in texts}])
+    return json_digest([code, {file.name: file.read_text("utf-8") for file in texts}])
 
 
 def write_keys(plan: Plan) -> dict[str, list[str]]:
@@ -91,7 +91,7 @@ def write_keys(plan: Plan) -> dict[str, list[str]]:
     keys = stage_keys(plan)
     for stage, lines in keys.items():
         path, text = _keys(plan.study, stage), "\n".join(lines) + "\n"
-        if not path.is_file() or path.read_text() != text:
+        if not path.is_file() or path.read_text("utf-8") != text:
             write_atomically(path, text)
     return keys
 
@@ -99,7 +99,7 @@ def write_keys(plan: Plan) -> dict[str, list[str]]:
 def write_receipt(study: Study, stage: str) -> None:
     """Write the receipt that a stage did the work of its keys; without keys (a stage run manually), do nothing."""
     if _keys(study, stage).is_file():
-        content = {"study": study.name, "stage": stage, "keys": _keys(study, stage).read_text().splitlines()}
+        content = {"study": study.name, "stage": stage, "keys": _keys(study, stage).read_text("utf-8").splitlines()}
         write_atomically(_receipt(study, stage), json.dumps(content, indent=1) + "\n")
 
 
@@ -143,7 +143,7 @@ def adopt_results(plan: Plan) -> None:
 def published_keys(study: Study) -> set[str]:
     """Return the keys of the cells whose scores, or whose failures, are in the report of a study."""
     paths = [report_dir(study.name) / name for name in ("keys.csv", "unfinished.csv")]
-    lines = [line for path in paths if path.is_file() for line in path.read_text().splitlines()[1:]]
+    lines = [line for path in paths if path.is_file() for line in path.read_text("utf-8").splitlines()[1:]]
     return {line.rpartition(",")[2] for line in lines}
 
 

@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from multilab.core.files import signals_unwind
 from multilab.models.errors import DeploymentError
 from multilab.models.metadata import METADATA_FILE
 from multilab.models.saved_model import SavedModel
@@ -31,7 +32,7 @@ def load_model(location: str | os.PathLike[str], tracking_uri: str | None = None
     DeploymentError
         There is no such model, it cannot be read, or it holds types that are not trusted.
     """
-    with tempfile.TemporaryDirectory() as scratch:
+    with signals_unwind(), tempfile.TemporaryDirectory() as scratch:
         return SavedModel.load(model_folder(location, scratch, tracking_uri))
 
 

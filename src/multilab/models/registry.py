@@ -20,6 +20,7 @@ from mlflow.models import ModelSignature
 from mlflow.types import ColSpec, DataType, Schema
 from mlflow.types.schema import AnyType
 
+from multilab.core.files import signals_unwind
 from multilab.datasets.vectors import vector_columns
 from multilab.experiments.mlflow_store import (
     experiment_id,
@@ -93,7 +94,12 @@ def log_model(
     """
     about = model.metadata
     name = f"{about.method['name']} on {about.dataset['name']}"
-    with _store(where["uri"]) as client, writer_lock(where["uri"]), tempfile.TemporaryDirectory() as scratch:
+    with (
+        signals_unwind(),
+        _store(where["uri"]) as client,
+        writer_lock(where["uri"]),
+        tempfile.TemporaryDirectory() as scratch,
+    ):
         folder = model.save(Path(scratch) / "model")
         experiment = experiment_id(client, EXPERIMENT, where)
         with mlflow.start_run(experiment_id=experiment, run_name=name) as run:
@@ -110,7 +116,7 @@ def log_model(
 
 def save_mlflow(model: SavedModel, folder: Path) -> Path:
     """Write a model to a folder in MLflow's format, without a store, and return the folder."""
-    with tempfile.TemporaryDirectory() as scratch:
+    with signals_unwind(), tempfile.TemporaryDirectory() as scratch:
         mlflow.pyfunc.save_model(path=folder, **_package(model, model.save(Path(scratch) / "model")))
     return folder
 
