@@ -1,39 +1,38 @@
-"""Models as skops files: no pickle, and no type that is not on the list of trusted types."""
+"""Models as skops files: no pickle, nothing that is not on the lists of trusted names, and arrays that fit together.
+
+A file is checked three times: as an archive and a tree of nodes before skops reads it, by skops itself, and as objects
+after loading (`multilab.models.loaded_objects`).
+"""
 
 from __future__ import annotations
 
-import functools
-import importlib
-import inspect
+import io
+import json
+import math
 import os
+import re
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import skops.io
-from sklearn.base import BaseEstimator
+from numpy.lib import format as npy
 
-from multilab.core.text import comma_separated, excerpt
+from multilab.core.files import not_a_file
+from multilab.core.text import excerpt
 from multilab.models.errors import DeploymentError
+from multilab.models.loaded_objects import check_objects
+from multilab.models.trusted_types import TRUSTED, TRUSTED_VARIABLE, is_trusted
 
-__all__ = ["TRUSTED_VARIABLE", "dump_model", "is_trusted_class", "load_skops", "model_bytes", "untrusted_types"]
+__all__ = ["dump_model", "load_skops", "model_bytes", "untrusted_types"]
 
-TRUSTED_VARIABLE = "MULTILAB_TRUSTED_TYPES"
-"""Environment variable with further trusted types: dotted paths of your own classes, separated by commas."""
-
-_PACKAGES = ("multilab.methods.", "multilab.decision.", "multilab.models.")
-# scikit-learn's public estimators are trusted by skops itself; these are fitted parts of some of them.
-_SKLEARN_PARTS = frozenset(
-    {
-        "scipy.sparse._csr.csr_array",  # training rows that a fitted model keeps
-        "scipy.sparse._csr.csr_matrix",
-        "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-        "sklearn.preprocessing._label.LabelBinarizer",
-        "sklearn.tree._tree.Tree",
-    }
-)
+_SCHEMA = "schema.json"
+_ENTRY = re.compile(r"schema\.json|[0-9a-f-]+\.(npy|npz|bin)")
+_OLDEST_PROTOCOL = 1  # before it, functions were written in another form
+# Sparse matrices are the only compressed parts of a file. Bytes that all of them may have: some, and this many per byte.
+_UNPACKED, _UNPACKED_PER_BYTE = 2**28, 50
+_EMPTY_CELLS = 2**24  # of an array that holds no data
 
 
 def model_bytes(model: Any) -> bytes:
@@ -63,80 +62,231 @@ def load_skops(path: Path) -> Any:
     Raises
     ------
     DeploymentError
-        The file is damaged, or holds a type that is not trusted; nothing of the file is executed then.
+        The file is damaged, or holds a type that is not trusted (nothing of the file is executed then), or arrays that
+        compiled code would read beyond their ends.
     """
+    if kind := not_a_file(path):
+        raise DeploymentError(f"{path}: it is {kind}, not a file")
     try:
         content = path.read_bytes()
-        foreign = untrusted_types(content)
+        tree = _Tree(content)
     except OSError as error:
         raise DeploymentError(f"{path}: {error.strerror}") from None
     except Exception as error:  # a damaged archive, or JSON without end in it
-        raise DeploymentError(f"{path}: not a skops file ({type(error).__name__}: {excerpt(str(error))})") from None
-    _refuse_untrusted(foreign, str(path))
+        raise DeploymentError(f"{path}: not a skops file ({_reason(error)})") from None
+    _refuse_untrusted(sorted(tree.untrusted), str(path))
     try:
-        return skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
+        model = skops.io.loads(content, trusted=sorted(tree.names))
+        check_objects(model)
     except Exception as error:  # whatever the constructors of trusted types raise for damaged content
-        reason = f"{type(error).__name__}: {excerpt(str(error))}"
-        raise DeploymentError(f"{path}: damaged ({reason}); fit the model again") from None
+        raise DeploymentError(f"{path}: damaged ({_reason(error)}); fit the model again") from None
+    return model
 
 
 def untrusted_types(content: bytes) -> list[str]:
-    """Return the types in a skops file that are not trusted, sorted.
+    """Return the names in a skops file that are not trusted for the loader that would load them, sorted.
 
-    Trusted are what skops trusts (plain Python and NumPy types, scikit-learn's and SciPy's public ones), some parts of
-    fitted scikit-learn estimators, the classes and functions that ``multilab.methods``, ``multilab.decision`` and
-    ``multilab.models`` define, and the types that ``MULTILAB_TRUSTED_TYPES`` names.
+    Raises
+    ------
+    ValueError
+        The content is not that of a file that skops writes.
     """
-    own = _trusted_by_name()
-    return sorted(
-        name
-        for name in skops.io.get_untrusted_types(data=content)
-        if name not in own and name not in _SKLEARN_PARTS and not _is_defined_here(name)
-    )
+    return sorted(_Tree(content).untrusted)
 
 
-def is_trusted_class(name: str) -> bool:
-    """Return whether settings of a foreign model may name a class: an estimator of scikit-learn, ours, or one trusted
-    by name.
+class _Tree:
+    """Names in the tree of a skops file, whose nodes are checked without loading any.
+
+    Attributes
+    ----------
+    names : set of str
+        All dotted names.
+    untrusted : set of str
+        Those that are not trusted for their loader.
     """
-    if name in _trusted_by_name() or _is_defined_here(name):
-        return True
-    module, _, attribute = name.rpartition(".")
-    if not module.startswith("sklearn."):
-        return False
+
+    def __init__(self, content: bytes) -> None:
+        self.names, self.untrusted = set[str](), set[str]()
+        self._first, self._owner = dict[int, Any](), dict[str, int]()
+        self._room = min(_UNPACKED + _UNPACKED_PER_BYTE * len(content), _memory() // 2)
+        with zipfile.ZipFile(io.BytesIO(content)) as self._archive:
+            _check_entries(self._archive.infolist(), len(content))
+            schema = json.loads(self._archive.read(_SCHEMA))
+            if not (isinstance(schema, dict) and type(schema.get("protocol")) is int):
+                raise ValueError("no schema of skops")
+            if schema["protocol"] < _OLDEST_PROTOCOL:
+                raise ValueError(f"protocol {schema['protocol']} of skops is too old")
+            self._visit(schema)
+
+    def _visit(self, node: dict[str, Any]) -> None:
+        loader, number = node["__loader__"], node["__id__"]
+        name = f"{node['__module__']}.{node['__class__']}"
+        if not (type(number) is int and number > 0 and isinstance(loader, str)):
+            raise ValueError("a node without a number or a loader")
+        if number in self._first:
+            # skops returns the object of that number. It writes a shared object in full each time: something shorter
+            # would make a small file stand for a tree without end.
+            if not _same(self._first[number], node):
+                raise ValueError("two objects have the same number")
+            return
+        self._first[number] = node
+        self.names.add(name)
+        if not is_trusted(loader, name):
+            self.untrusted.add(name if loader in TRUSTED else f"{name} by {loader}")
+        elif check := _CHECKS.get(loader):
+            check(self, node)
+        for child in _children(node):
+            self._visit(child)
+
+    def array(self, node: dict[str, Any]) -> None:
+        """Refuse an array that is no plain array of its file's size."""
+        if node["type"] == "numpy":
+            with self._member(node, ".npy") as stream:
+                _check_array(stream, self._archive.getinfo(node["file"]).file_size)
+        elif node["type"] != "json":
+            raise ValueError("an array of an unknown form")
+
+    def sparse(self, node: dict[str, Any]) -> None:
+        """Refuse a sparse matrix whose arrays are no plain ones, or that is compressed beyond reason."""
+        with self._member(node, ".npz") as stream, zipfile.ZipFile(stream) as parts:
+            self._room -= sum(part.file_size for part in parts.infolist())
+            if self._room < 0:
+                raise ValueError("sparse matrices of too many bytes")
+            for part in parts.infolist():
+                with parts.open(part) as inner:
+                    _check_array(inner, part.file_size)
+
+    def bytes(self, node: dict[str, Any]) -> None:
+        """Refuse bytes that are in no file of their own."""
+        self._member(node, ".bin").close()
+
+    def _member(self, node: dict[str, Any], extension: str) -> Any:
+        file = node["file"]
+        if self._owner.setdefault(file, node["__id__"]) != node["__id__"] or not file.endswith(extension):
+            raise ValueError("two arrays are in one file")
+        return self._archive.open(file)
+
+
+def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
+    """Refuse an archive that unpacks to more than itself, or has entries that skops does not write."""
+    names = [entry.filename for entry in entries]
+    if len(set(names)) < len(names) or not all(map(_ENTRY.fullmatch, names)):
+        raise ValueError("entries with the same or with a foreign name")
+    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+        raise ValueError("compressed entries")
+    if any(entry.file_size != entry.compress_size for entry in entries) or sum(e.file_size for e in entries) > size:
+        raise ValueError("entries that are larger than the file")
+
+
+def _children(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the nodes right below a node, wherever they are in it."""
+    rest = [value for name, value in node.items() if not (name.startswith("__") and name != "__reduce__")]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict) and "__loader__" in value:
+            yield value
+        elif isinstance(value, dict | list):
+            rest.extend(value.values() if isinstance(value, dict) else value)
+
+
+def _check_array(stream: Any, size: int) -> None:
+    """Read the header of an array; refuse Python objects, and a shape that is not that of the bytes behind it."""
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    shape, _, kind = readers[npy.read_magic(stream)](stream)
+    if kind.hasobject:
+        raise ValueError("an array of Python objects")
+    if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != size - stream.tell():
+        raise ValueError("an array of another size than its bytes")
+    if (0 in shape or not kind.itemsize) and math.prod(filter(None, shape)) > _EMPTY_CELLS:
+        raise ValueError("an array of too many empty cells")
+
+
+def _memory() -> int:
+    """Return the bytes of memory of this machine, or a small guess where it does not say."""
     try:
-        thing = getattr(importlib.import_module(module), attribute, None)
-    except ImportError:
-        return False
-    return inspect.isclass(thing) and issubclass(thing, BaseEstimator) and thing.__module__.startswith("sklearn.")
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**33
 
 
-def _trusted_by_name() -> set[str]:
-    return set(comma_separated(os.environ.get(TRUSTED_VARIABLE, "")))
+def _same(first: Any, second: Any) -> bool:
+    """Return whether two nodes are alike, but for the numbers and the files of what is in them."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        names = first.keys() - {"__id__", "file"}
+        return names == second.keys() - {"__id__", "file"} and all(_same(first[name], second[name]) for name in names)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_same, first, second))
+    return bool(first == second)
 
 
-@functools.cache
-def _is_defined_here(name: str) -> bool:
-    """Return whether our package defines a class or a function of this dotted name (and does not just import it).
+def _check_dictionary(_: _Tree, node: dict[str, Any]) -> None:
+    """Refuse keys that are made by anything but plain types: skops calls these."""
+    kinds = node["key_types"]
+    names = {f"{one['__loader__']} {one['__module__']}.{one['__class__']}" for one in kinds["content"]}
+    if kinds["__loader__"] != "ListNode" or not names <= _KEYS or not isinstance(node["content"], dict):
+        raise ValueError("keys of a dictionary that are no texts and no numbers")
 
-    A package defines what its private modules do.
-    """
-    module, _, attribute = name.rpartition(".")
-    if not f"{module}.".startswith(_PACKAGES):
-        return False
-    try:
-        thing = getattr(importlib.import_module(module), attribute, None)
-    except ImportError:
-        return False
-    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
-        return False
-    return thing.__module__ == module or thing.__module__.startswith(f"{module}._")
+
+_KEYS = {f"TypeNode {name}" for name in ("builtins.str", "builtins.int", "builtins.float", "builtins.bool")} | {
+    f"TypeNode numpy.{name}" for name in ("int64", "float64", "str_")
+}
+
+
+def _check_text(_: _Tree, node: dict[str, Any]) -> None:
+    if isinstance(json.loads(node["content"]), dict | list):
+        raise ValueError("values in a text")
+
+
+def _check_slice(_: _Tree, node: dict[str, Any]) -> None:
+    if not all(value is None or type(value) is int for value in node["content"].values()):
+        raise ValueError("a slice of other things than numbers")
+
+
+def _check_loss(_: _Tree, node: dict[str, Any]) -> None:
+    if node["content"]["content"]:
+        raise ValueError("a loss function with a state")
+
+
+def _check_partial(_: _Tree, node: dict[str, Any]) -> None:
+    if node["content"]["func"]["__loader__"] != "FunctionNode":
+        raise ValueError("a partial function of another thing than a function")
+
+
+def _check_dtype(_: _Tree, node: dict[str, Any]) -> None:
+    if node["content"]["__loader__"] != "NdArrayNode":
+        raise ValueError("a type of numbers without an array")
+
+
+def _check_generator(_: _Tree, node: dict[str, Any]) -> None:
+    content = node["content"]
+    kind = json.loads(content["bit_generator"]["content"]["bit_generator"]["content"])
+    pool = content.get("seed_seq", {"content": {}})["content"].get("pool_size", {"content": "4"})
+    if kind != "PCG64" or json.loads(pool["content"]) != 4:
+        raise ValueError("a random generator that is not NumPy's default")
+
+
+_CHECKS = {
+    "DictNode": _check_dictionary,
+    "JsonNode": _check_text,
+    "SliceNode": _check_slice,
+    "LossNode": _check_loss,
+    "PartialNode": _check_partial,
+    "DTypeNode": _check_dtype,
+    "RandomGeneratorNode": _check_generator,
+    "NdArrayNode": _Tree.array,
+    "SparseMatrixNode": _Tree.sparse,
+    "BytearrayNode": _Tree.bytes,
+}
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {excerpt(str(error))}"
 
 
 def _refuse_untrusted(foreign: list[str], where: str) -> None:
     if foreign:
         shown = ", ".join(excerpt(name) for name in foreign[:5])
         raise DeploymentError(
-            f"{where} holds types that are not trusted: {shown}; if you know them, name them in {TRUSTED_VARIABLE} "
-            "(separated by commas)"
+            f"{where} holds types that are not trusted: {shown}; if you know them and they are classes, name them in "
+            f"{TRUSTED_VARIABLE} (separated by commas)"
         )
