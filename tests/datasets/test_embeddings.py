@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import types
 
@@ -13,7 +14,16 @@ import yaml
 
 from multilab import AutoMultiLabel
 from multilab.cli.main import main
-from multilab.datasets import DatasetError, FrameEncoder, TableEncoder, add_dataset, embeddings, encoder_of, load
+from multilab.datasets import (
+    DatasetError,
+    FrameEncoder,
+    TableEncoder,
+    add_dataset,
+    dataset,
+    embeddings,
+    encoder_of,
+    load,
+)
 from multilab.models import load_model
 
 WORDS = ("good", "bad")
@@ -40,8 +50,9 @@ class SentenceTransformer:
 def model(tmp_path, monkeypatch):
     """Return the folder of a model."""
     library = types.ModuleType("sentence_transformers")
-    library.SentenceTransformer = SentenceTransformer
+    library.SentenceTransformer, library.__version__ = SentenceTransformer, "6.0.1"
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)
+    monkeypatch.setattr(embeddings, "_named", set())
     forget()
     SentenceTransformer.embedded.clear()
     (tmp_path / "small").mkdir()
@@ -52,7 +63,7 @@ def model(tmp_path, monkeypatch):
 
 def forget():
     embeddings._model.cache_clear()
-    embeddings._digest.cache_clear()
+    embeddings._digest_once.cache_clear()
 
 
 def reviews(n=80, seed=0):
@@ -73,7 +84,6 @@ def test_a_text_becomes_numbers_and_the_encoder_remembers_folder_and_digest(mode
     assert folder == f"embed:{model}"
     assert len(digest) == 64
     (model / "model.bin").write_text("other weights")
-    forget()
     with pytest.raises(DatasetError, match=r"^the files in .* are not those that training had .* fit again$"):
         TableEncoder.from_json(written).encode(rows)
 
@@ -90,7 +100,7 @@ def test_one_line_says_what_is_missing(model, tmp_path, monkeypatch):
         FrameEncoder({"revue": f"embed:{model}"}).fit(rows)
     forget()
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(DatasetError, match=r"^columns of kind embed need .* pip install sentence-transformers$"):
+    with pytest.raises(DatasetError, match=r"^columns of kind embed need .* pip install .*sentence-transformers"):
         FrameEncoder({"review": f"embed:{model}"}).fit(rows)
 
 
@@ -133,3 +143,53 @@ def test_python_and_the_command_embed_new_rows_alike(model, tmp_path, monkeypatc
     np.testing.assert_array_equal(load_model("model").predict_proba_frame(new), auto.predict_proba(new))
     assert main(["predict", "model", "new.csv", "-o", "out.csv"]) == 0
     np.testing.assert_array_equal(pd.read_csv("out.csv")[["is_good", "is_bad"]], auto.predict(new))
+
+
+def test_a_folder_that_only_a_file_names_is_not_read(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = reviews()
+    rows.to_csv("table.csv", index=False)
+    add_dataset("table.csv", label_prefix="is_", columns={"review": "embed:small"})
+    encoder = FrameEncoder({"review": "embed:small"}).fit(rows.drop(columns=["is_good", "is_bad"])).encoder_
+    expected = encoder.encode(rows[["review", "x"]]).X
+    written = json.loads(json.dumps(encoder.to_json()))
+    embeddings._named.clear()  # as in another process
+    forget()
+    SentenceTransformer.embedded.clear()
+    with pytest.raises(DatasetError, match="MULTILAB_EMBEDDINGS"):
+        TableEncoder.from_json(written).encode(rows[["review", "x"]])
+    (card,) = tmp_path.rglob("table.yaml")
+    with pytest.raises(DatasetError, match="MULTILAB_EMBEDDINGS"):
+        from_card(card)
+    assert SentenceTransformer.embedded == []
+    monkeypatch.setenv("MULTILAB_EMBEDDINGS", os.pathsep.join(["elsewhere", "./small"]))
+    np.testing.assert_array_equal(TableEncoder.from_json(written).encode(rows[["review", "x"]]).X, expected)
+    from_card(card)
+
+
+def from_card(path):
+    """Read the files of a card as if its data had not been prepared."""
+    reader = yaml.safe_load(path.read_text())["reader"]
+    return dataset._read({"full": path.parents[2] / "table.csv"}, "full", reader)
+
+
+def test_files_that_are_replaced_have_another_digest_and_other_vectors(model, monkeypatch):
+    rows = pd.DataFrame({"review": ["good"]})
+    kinds = {"review": f"embed:{model}"}
+    first = FrameEncoder(kinds).fit(rows)
+    (model / "model.bin").write_text("WEIGHTS")  # as long as before
+    loaded = []
+    monkeypatch.setattr(SentenceTransformer, "__init__", lambda self, folder, **_: loaded.append(folder))
+    second = FrameEncoder(kinds).fit(rows)
+    assert first.encoder_.embeddings != second.encoder_.embeddings
+    assert loaded == [str(model)]
+    FrameEncoder(kinds).fit(rows)
+    assert loaded == [str(model)]  # the same files are loaded once
+
+
+@pytest.mark.parametrize("version", ["5.5.1", "", "dev"])
+def test_versions_that_run_the_code_of_a_folder_are_refused(model, monkeypatch, version):
+    monkeypatch.setattr(sys.modules["sentence_transformers"], "__version__", version)
+    with pytest.raises(DatasetError, match="sentence-transformers 6 or later"):
+        FrameEncoder({"review": f"embed:{model}"}).fit(pd.DataFrame({"review": ["good"]}))
+    assert SentenceTransformer.embedded == []

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, TableColumn, canonical_csr, names_to_drop
+from multilab.datasets.embeddings import check_named
 from multilab.datasets.encode import impute, share_categories, share_texts
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.frames import table_of_frame
@@ -322,6 +323,7 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
 def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> RawData:
     if reader.get("missing") == "impute":  # later, and from all rows of the set
         reader = {**reader, "missing": "keep"}
+    check_named(reader.get("columns"))
     further: dict[str, Any] = {option: paths.get(role) for option, role in FILES.items() if option != "test"}
     return read(paths[role], **further, **reader)
 

@@ -2,6 +2,9 @@
 
 An embedding reads one cell and learns nothing, so a column becomes numbers (``review[0]``, ``review[1]``, ...) before
 anything else happens to a table. New rows have the text; the encoder of a model remembers the folder and its digest.
+
+A folder is read if the user named it: by an option or an argument in this process, or in ``MULTILAB_EMBEDDINGS``. One
+that only a card or the encoder of a model names may be a stranger's.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import functools
 import hashlib
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +30,20 @@ from multilab.datasets.columns import TableColumn
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 
-__all__ = ["Embedding", "embedded_frame", "embedded_rows", "embedded_table", "embeddings_of"]
+__all__ = [
+    "FOLDERS_VARIABLE",
+    "Embedding",
+    "check_named",
+    "embedded_frame",
+    "embedded_rows",
+    "embedded_table",
+    "embeddings_of",
+]
 
+FOLDERS_VARIABLE = "MULTILAB_EMBEDDINGS"
+"""Environment variable with the folders of models that cards and saved models may name, separated like ``PATH``."""
+
+_OLDEST = 6  # major version of sentence-transformers: those before run the Python files of a folder
 _KIND = "embed:"
 _DIGEST = re.compile(r"(.*)#([0-9a-f]{64})", re.DOTALL)
 _BATCH = 64  # texts that the model encodes at a time
@@ -71,11 +87,16 @@ class Embedding:
         Raises
         ------
         DatasetError
-            There is no such folder, or its files are not those of the digest.
+            There is no such folder, the user did not name it, or its files are not those of the digest.
         """
         if not os.path.isdir(self.folder):
             raise DatasetError(
                 f"embed:{self.folder} names no folder: give the folder of a model of sentence-transformers"
+            )
+        if not _is_named(self.folder):
+            raise DatasetError(
+                f"embed:{excerpt(self.folder, 200)} is named by a file, not by you: a model may run for its texts, so "
+                f"name the folder in {FOLDERS_VARIABLE} if you know it"
             )
         digest = _digest(self.folder)
         if self.digest not in ("", digest):
@@ -93,7 +114,8 @@ class Embedding:
         DatasetError
             The package is not installed, the folder holds no model, or the files are others.
         """
-        model = _model(self.checked().folder)
+        checked = self.checked()
+        model = _model(checked.folder, checked.digest)
         position = {text: k for k, text in enumerate(dict.fromkeys(texts))}
         options = {"batch_size": _BATCH, "show_progress_bar": len(position) > _PROGRESS, "convert_to_numpy": True}
         try:
@@ -118,8 +140,23 @@ def embeddings_of(columns: Mapping[str, str] | None) -> dict[str, str]:
     return {name: kind for name, kind in (columns or {}).items() if kind.strip().startswith(_KIND)}
 
 
-def with_digests(embeddings: Mapping[str, str]) -> dict[str, str]:
-    """Return kinds with the digests of the folders."""
+def check_named(columns: Mapping[str, str] | None) -> None:
+    """Refuse kinds of columns, from a card, with a folder that the user did not name or that has changed."""
+    for kind in embeddings_of(columns).values():
+        Embedding.parse(kind).checked()
+
+
+_named = set[str]()
+
+
+def _is_named(folder: str) -> bool:
+    listed = filter(None, os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep))
+    return os.path.realpath(folder) in {*_named, *map(os.path.realpath, map(os.path.expanduser, listed))}
+
+
+def _with_digests(embeddings: Mapping[str, str]) -> dict[str, str]:
+    """Return kinds with the digests of the folders; the user names these by giving the kinds."""
+    _named.update(os.path.realpath(Embedding.parse(kind).folder) for kind in embeddings.values())
     return {name: str(Embedding.parse(kind).checked()) for name, kind in embeddings.items()}
 
 
@@ -149,7 +186,7 @@ def embedded_frame(
     DatasetError
         A column does not exist, or see `Embedding.vectors`.
     """
-    kinds, embeddings = dict(columns or {}), with_digests(embeddings_of(columns))
+    kinds, embeddings = dict(columns or {}), _with_digests(embeddings_of(columns))
     if not embeddings or not isinstance(rows, pd.DataFrame):
         return rows, kinds, {}
     known = [str(column).strip() for column in rows.columns]
@@ -170,7 +207,7 @@ def embedded_table(
     DatasetError
         A column does not exist, or see `Embedding.vectors`.
     """
-    kinds, embeddings = dict(columns or {}), with_digests(embeddings_of(columns))
+    kinds, embeddings = dict(columns or {}), _with_digests(embeddings_of(columns))
     names = [column.name for column in table.columns]
     for name in embeddings:
         if name not in names:
@@ -199,28 +236,46 @@ def _names(column: str, numbers: np.ndarray) -> list[str]:
     return [f"{column}[{k}]" for k in range(numbers.shape[1])]
 
 
-@functools.lru_cache(maxsize=4)
 def _digest(folder: str) -> str:
     """Return the sha256 of the names and the contents of the files of a folder, hidden ones left out."""
-    sha, root = hashlib.sha256(), Path(folder)
+    root = Path(folder)
     files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
-    for name in sorted(files):
-        if not any(part.startswith(".") for part in name.split("/")):
-            with files[name].open("rb") as stream:
-                sha.update(f"{name}\n{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+    seen = {name: files[name] for name in sorted(files) if not any(part.startswith(".") for part in name.split("/"))}
+    states = [(name, path.stat()) for name, path in seen.items()]
+    # The kernel's clock ticks every few milliseconds: a file changed just now may be changed again at the same time.
+    settled = time.time_ns() - max((state.st_ctime_ns for _, state in states), default=0) > 50_000_000
+    read = _digest_once if settled else _digest_once.__wrapped__
+    return read(root, tuple((name, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for name, s in states))
+
+
+@functools.lru_cache(maxsize=4)
+def _digest_once(root: Path, states: tuple[tuple[str, int, int, int, int], ...]) -> str:
+    sha = hashlib.sha256()
+    for name, *_ in states:
+        with (root / name).open("rb") as stream:
+            sha.update(f"{name}\n{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
     return sha.hexdigest()
 
 
 @functools.lru_cache(maxsize=1)
-def _model(folder: str) -> Any:
+def _model(folder: str, digest: str) -> Any:
+    """Return the model of a folder, loaded once while its files stay as they are."""
     try:
-        from sentence_transformers import SentenceTransformer
+        import sentence_transformers
     except ModuleNotFoundError:
         raise DatasetError(
-            f"columns of kind embed need sentence-transformers: {pip_install('sentence-transformers')}"
+            "columns of kind embed need sentence-transformers: "
+            f"{pip_install(f'sentence-transformers>={_OLDEST}')}"
         ) from None
+    version = str(getattr(sentence_transformers, "__version__", ""))
+    major = version.partition(".")[0]
+    if not (major.isdecimal() and int(major) >= _OLDEST):
+        raise DatasetError(
+            f"columns of kind embed need sentence-transformers {_OLDEST} or later, {version or 'another one'} is "
+            "installed: earlier versions run Python files of a model's folder"
+        )
     try:
-        return SentenceTransformer(folder, local_files_only=True)
+        return sentence_transformers.SentenceTransformer(folder, local_files_only=True)
     except Exception as error:  # of any library that reads the files
         reason = excerpt(" ".join(str(error).split()), 200)
         raise DatasetError(f"{folder} holds no model that sentence-transformers can load: {reason}") from None

@@ -374,6 +374,8 @@ class TableEncoder:
         except (DatasetError, KeyError, TypeError, ValueError) as error:
             raise DatasetError(f"not an encoder of rows: {error}") from None
         wrong = [column.name for column in columns if not column.is_valid]
+        if not all(isinstance(kind, str) for kind in encoder.embeddings.values()):
+            raise DatasetError("not an encoder of rows: embeddings")
         if wrong or encoder.missing not in ("error", "keep", "impute") or not isinstance(encoder.sparse, bool):
             raise DatasetError(f"not an encoder of rows: {excerpt(repr(wrong[0])) if wrong else 'missing or sparse'}")
         return encoder

@@ -10,25 +10,23 @@ from typing import Any
 import numpy as np
 
 from multilab.core import MultilabError
-from multilab.core.text import excerpt
 from multilab.datasets import load
 from multilab.datasets.table_encoder import texts_of
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.conf import package_names, read_settings
 from multilab.experiments.execute import run_cells
-from multilab.experiments.method import Method, class_names
+from multilab.experiments.method import Method
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
 from multilab.experiments.tables import ref_with_grams
 from multilab.metrics import METRICS
 from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import decided, evaluated
+from multilab.models.foreign_settings import trusted_settings
 from multilab.models.loading import model_folder
 from multilab.models.metadata import ModelMetadata
 from multilab.models.model_card import model_card, score_text
 from multilab.models.registry import CHALLENGER, CHAMPION, LoggedModel, register, version_of
 from multilab.models.saved_model import SavedModel
-from multilab.models.skops_files import TRUSTED_VARIABLE, is_trusted_class
 from multilab.statistics import corrected_resampled_p
 
 __all__ = ["Registration", "challenge", "settings_cells"]
@@ -149,9 +147,9 @@ def _verdict(
         about = ModelMetadata.load(model_folder(f"models:/{name}/{version}", scratch, where["uri"]))
     new = model.metadata
     settings = new.evaluation["settings"]
-    _refuse_foreign_classes(about.evaluation.get("settings"), settings, f"the champion (version {version})")
+    foreign = trusted_settings(about.evaluation.get("settings"), settings, f"the champion (version {version})")
     try:
-        cells = settings_cells(about.evaluation["settings"], settings["dataset"], settings["protocol"])
+        cells = settings_cells(foreign, settings["dataset"], settings["protocol"])
         failed = run_cells(cells, store)
     except MultilabError as error:
         raise DeploymentError(
@@ -178,29 +176,3 @@ def _verdict(
         f"{np.mean(values):.4f}, p = {p:.4g} (corrected resampled t test, two-sided), "
         f"{'below' if p < level else 'not below'} the level {level:g}"
     ), better
-
-
-def _refuse_foreign_classes(settings: Any, own: Mapping[str, Any], where: str) -> None:
-    """Refuse settings from a registry that name a class which neither this package nor a method file here names.
-
-    What ``_target_`` names is called when the settings are evaluated.
-
-    Raises
-    ------
-    DeploymentError
-        Naming the class, or what the settings lack.
-    """
-    mapping = settings.get("mapping") if isinstance(settings, dict) else None
-    if not isinstance(mapping, dict) or not {*_SETTINGS} <= {*settings}:
-        raise DeploymentError(f"{where} has no settings to evaluate; fit it again")
-    foreign = {name for name in {*class_names(settings)} - {*class_names(own)} if not is_trusted_class(name)}
-    if foreign:
-        foreign -= {name for method in package_names("method") for name in class_names(read_settings("method", method))}
-    if foreign:
-        raise DeploymentError(
-            f"{where} is evaluated by {excerpt(min(foreign))}, which no method file here names; if you trust it, name "
-            f"it in {TRUSTED_VARIABLE}"
-        )
-
-
-_SETTINGS = ("dataset", "method", "mapping", "protocol", "seed", "tune")

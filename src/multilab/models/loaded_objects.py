@@ -137,7 +137,9 @@ def _check_nodes(left: np.ndarray, right: np.ndarray, leaf: np.ndarray, feature:
     _require((children > np.tile(inner, 2)).all(), "a tree with a child before its parent")
     _require((np.bincount(children, minlength=n) <= 1).all(), "a tree with a child of two parents")
     columns = feature[inner]
-    _require(not columns.size or (columns.min() >= 0 and columns.max() < n_features), "a tree with a feature out of range")
+    _require(
+        not columns.size or (columns.min() >= 0 and columns.max() < n_features), "a tree with a feature out of range"
+    )
     depth, level = 0, np.array([0])
     while len(level := level[~leaf[level]]):
         level = np.concatenate([left[level], right[level]]).astype(np.int64)
@@ -157,7 +159,9 @@ def _check_tree_estimator(model: Any) -> Iterable[Any]:
     tree = getattr(model, "tree_", None)
     if tree is None:
         return ()
-    _require(isinstance(tree, Tree) and tree.n_features == vars(model).get("n_features_in_"), "a tree of other features")
+    _require(
+        isinstance(tree, Tree) and tree.n_features == vars(model).get("n_features_in_"), "a tree of other features"
+    )
     _require(tree.n_outputs == vars(model).get("n_outputs_"), "a tree of other outputs")
     return (tree,)
 
@@ -178,7 +182,9 @@ def _check_boosting(model: Any) -> None:
     trees, classes = model.estimators_, getattr(model, "n_classes_", 1)
     width = classes if isinstance(classes, int | np.integer) and classes > 2 else 1
     _require(isinstance(trees, np.ndarray) and trees.ndim == 2, "boosted trees in another form")
-    _require(trees.shape[1] == width == vars(model).get("n_trees_per_iteration_", width), "boosted trees of other classes")
+    _require(
+        trees.shape[1] == width == vars(model).get("n_trees_per_iteration_", width), "boosted trees of other classes"
+    )
     _require(all(tree.tree_.n_outputs == 1 and tree.tree_.max_n_classes == 1 for tree in trees.flat), "boosted classes")
     start = model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32))
     _require(start.shape == (1, width), "boosted trees of other classes")
@@ -189,7 +195,9 @@ def _check_histogram_boosting(model: Any) -> Iterable[Any]:
         return ()
     mapper, width = vars(model).get("_bin_mapper"), vars(model).get("_n_features")
     _require(isinstance(mapper, _BinMapper) and _is_count(width, _SIDE), "boosted trees without bins")
-    _require(vars(model).get("_preprocessor") is not None or width == vars(model).get("n_features_in_"), "other features")
+    _require(
+        vars(model).get("_preprocessor") is not None or width == vars(model).get("n_features_in_"), "other features"
+    )
     categorical = _integers(mapper.is_categorical_, 0, 2, "categorical features", (width,))
     bins = mapper.bin_thresholds_
     _require(isinstance(bins, list) and len(bins) == width, "boosted trees with other bins")
@@ -302,7 +310,9 @@ def _check_machine(model: BaseLibSVM) -> None:
     n = int(model._n_support.sum())
     pairs = classes * (classes - 1) // 2
     if sp.issparse(vectors):
-        _require(vectors.shape[0] == n and sp.issparse(coef) and coef.shape == (classes - 1, n), "other support vectors")
+        _require(
+            vectors.shape[0] == n and sp.issparse(coef) and coef.shape == (classes - 1, n), "other support vectors"
+        )
         _require(coef.nnz == (classes - 1) * n, "coefficients that are left out")
     else:
         of_kernel = model.kernel == "precomputed" or callable(model.kernel)

@@ -30,7 +30,7 @@ __all__ = ["dump_model", "load_skops", "model_bytes", "untrusted_types"]
 _SCHEMA = "schema.json"
 _ENTRY = re.compile(r"schema\.json|[0-9a-f-]+\.(npy|npz|bin)")
 _OLDEST_PROTOCOL = 1  # before it, functions were written in another form
-# Sparse matrices are the only compressed parts of a file. Bytes that all of them may have: some, and this many per byte.
+# Sparse matrices are the only compressed parts of a file. All of them may have some bytes, and so many per byte of it.
 _UNPACKED, _UNPACKED_PER_BYTE = 2**28, 50
 _EMPTY_CELLS = 2**24  # of an array that holds no data
 

@@ -42,7 +42,10 @@ _PARTS = frozenset(
         *(f"multilab.methods.stacking._combinations.{name}" for name in ("Calibration", "Combination")),
         "multilab.methods.stacking.distilled_stack.KernelRegression",
         *(f"multilab.methods.transformation._binary.{name}" for name in ("Sigmoid", "_Constant", "_Machine", "_Model")),
-        *(f"multilab.methods.transformation._inputs.{name}" for name in ("_Features", "_SharedKernel", "_TreeFeatures")),
+        *(
+            f"multilab.methods.transformation._inputs.{name}"
+            for name in ("_Features", "_SharedKernel", "_TreeFeatures")
+        ),
         "multilab.methods.transformation._label_sets.SetModel",
         "sklearn._loss.link.Interval",
         *(f"sklearn._loss.link.{name}" for name in ("HalfLogitLink", "IdentityLink", "LogLink", "LogitLink")),
@@ -65,19 +68,77 @@ _NOT_OURS = frozenset({"PretrainedBinaryRelevance"})
 # Estimators that neither call a function nor read a file that is one of their settings, and whose compiled code is
 # memory-safe for any array, or after `multilab.models.loaded_objects` has checked theirs.
 _SKLEARN = frozenset(
-    """
-    AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor BernoulliNB Binarizer ClassifierChain
-    ComplementNB DecisionTreeClassifier DecisionTreeRegressor DummyClassifier DummyRegressor ElasticNet
-    ExtraTreeClassifier ExtraTreeRegressor ExtraTreesClassifier ExtraTreesRegressor GaussianNB
-    GradientBoostingClassifier GradientBoostingRegressor HistGradientBoostingClassifier HistGradientBoostingRegressor
-    IsotonicRegression KNeighborsClassifier KNeighborsRegressor LabelBinarizer LabelEncoder Lasso LinearDiscriminantAnalysis
-    LinearRegression LinearSVC LinearSVR LogisticRegression LogisticRegressionCV MLPClassifier MLPRegressor MaxAbsScaler
-    MinMaxScaler MultiLabelBinarizer MultiOutputClassifier MultiOutputRegressor MultinomialNB NearestCentroid Normalizer
-    NuSVC OneHotEncoder OneVsRestClassifier OrdinalEncoder PCA PassiveAggressiveClassifier Perceptron Pipeline
-    PowerTransformer QuadraticDiscriminantAnalysis QuantileTransformer RandomForestClassifier RandomForestRegressor Ridge
-    RidgeClassifier RidgeClassifierCV RidgeCV RobustScaler SGDClassifier SGDRegressor SVC SelectFromModel
-    SimpleImputer StandardScaler TruncatedSVD VarianceThreshold
-    """.split()
+    {
+        "AdaBoostClassifier",
+        "AdaBoostRegressor",
+        "BaggingClassifier",
+        "BaggingRegressor",
+        "BernoulliNB",
+        "Binarizer",
+        "ClassifierChain",
+        "ComplementNB",
+        "DecisionTreeClassifier",
+        "DecisionTreeRegressor",
+        "DummyClassifier",
+        "DummyRegressor",
+        "ElasticNet",
+        "ExtraTreeClassifier",
+        "ExtraTreeRegressor",
+        "ExtraTreesClassifier",
+        "ExtraTreesRegressor",
+        "GaussianNB",
+        "GradientBoostingClassifier",
+        "GradientBoostingRegressor",
+        "HistGradientBoostingClassifier",
+        "HistGradientBoostingRegressor",
+        "IsotonicRegression",
+        "KNeighborsClassifier",
+        "KNeighborsRegressor",
+        "LabelBinarizer",
+        "LabelEncoder",
+        "Lasso",
+        "LinearDiscriminantAnalysis",
+        "LinearRegression",
+        "LinearSVC",
+        "LinearSVR",
+        "LogisticRegression",
+        "LogisticRegressionCV",
+        "MLPClassifier",
+        "MLPRegressor",
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "MultiLabelBinarizer",
+        "MultiOutputClassifier",
+        "MultiOutputRegressor",
+        "MultinomialNB",
+        "NearestCentroid",
+        "Normalizer",
+        "NuSVC",
+        "OneHotEncoder",
+        "OneVsRestClassifier",
+        "OrdinalEncoder",
+        "PCA",
+        "PassiveAggressiveClassifier",
+        "Perceptron",
+        "Pipeline",
+        "PowerTransformer",
+        "QuadraticDiscriminantAnalysis",
+        "QuantileTransformer",
+        "RandomForestClassifier",
+        "RandomForestRegressor",
+        "Ridge",
+        "RidgeClassifier",
+        "RidgeClassifierCV",
+        "RidgeCV",
+        "RobustScaler",
+        "SGDClassifier",
+        "SGDRegressor",
+        "SVC",
+        "SimpleImputer",
+        "StandardScaler",
+        "TruncatedSVD",
+        "VarianceThreshold",
+    }
 )
 
 _SCALARS = frozenset(
@@ -148,7 +209,12 @@ def is_estimator(name: str) -> bool:
     if module.startswith("sklearn."):
         return name in _sklearn_names()
     own = _our_estimators().get(attribute)
-    return own is not None and module in (own, *_EXPORTING) and attribute not in _NOT_OURS and _is_estimator(own, attribute)
+    return (
+        own is not None
+        and module in (own, *_EXPORTING)
+        and attribute not in _NOT_OURS
+        and _is_estimator(own, attribute)
+    )
 
 
 def trusted_by_user() -> frozenset[str]:
@@ -174,9 +240,7 @@ def _is_estimator(module: str, attribute: str) -> bool:
 def _sklearn_names() -> frozenset[str]:
     classes = [cls for name, cls in all_estimators() if name in _SKLEARN]
     return frozenset(
-        f"{module}.{cls.__name__}"
-        for cls in classes
-        for module in (cls.__module__, cls.__module__.partition("._")[0])
+        f"{module}.{cls.__name__}" for cls in classes for module in (cls.__module__, cls.__module__.partition("._")[0])
     )
 
 
