@@ -215,12 +215,16 @@ def _what(cell: StoredCell, inventory: Inventory) -> str:
     from multilab.experiments.inventory import protocol_text
 
     if not cell.record:
-        return "no record"
+        return "no record, or not one of ours"
+    try:
+        settings = inventory.settings(cell)
+    except (MultilabError, LookupError, TypeError, ValueError) as error:  # of a record from elsewhere
+        settings = [f"settings that cannot be read ({type(error).__name__})"]
     inner = cell.record.get("label", "").partition(", inner fold ")[2]
     split = f"split {cell.split}" + (f", inner fold {inner}" if inner else "")
     kind = "base scores of " if cell.kind == "scores" else ""
     rows = [cell.dataset, *([protocol_text(cell.protocol)] if cell.protocol else []), split]
-    return " ".join([f"{', '.join(rows)}:", f"{kind}{cell.method}", *inventory.settings(cell)])
+    return " ".join([f"{', '.join(rows)}:", f"{kind}{cell.method}", *settings])
 
 
 def _score(inventory: Inventory, cell: StoredCell, state: str, metric: str) -> str:
@@ -228,7 +232,7 @@ def _score(inventory: Inventory, cell: StoredCell, state: str, metric: str) -> s
         return ""
     try:
         return f"{inventory.metrics(cell)[metric]:.4f}"
-    except (MultilabError, OSError):  # the data are not on this machine, or the store is read-only
+    except (MultilabError, OSError):  # the data are not here, the store is read-only, or the scores are not its own
         return "?"
 
 

@@ -27,6 +27,7 @@ from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import InnerFolds, Method, load_method
+from multilab.experiments.records import check_record
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
 
@@ -131,9 +132,8 @@ class Inventory:
         folder = self.store.path(key)
         try:
             record = read_json(folder / "record.json")
-            if not isinstance(record, dict):
-                raise ValueError
-        except (OSError, ValueError):
+            check_record(record)
+        except (OSError, ValueError, ExperimentError):
             return StoredCell(key, "broken")
         if (folder / "DONE").is_file():
             return StoredCell(key, "done", record, _protocol(folder))
@@ -255,7 +255,11 @@ class Inventory:
         reason = Inventory(self.store).outdated(cell)
         if reason:
             raise ExperimentError(f"{cell.record.get('label', cell.key)}: the result is out of date ({reason})")
-        return cell_metrics(self.rebuilt(cell), self.store, conventions)
+        try:
+            return cell_metrics(self.rebuilt(cell), self.store, conventions)
+        except (LookupError, TypeError, ValueError, MemoryError) as error:  # arrays that are no scores of these labels
+            label = cell.record.get("label", cell.key)
+            raise ExperimentError(f"{label}: its scores cannot be evaluated ({type(error).__name__})") from None
 
 
 def _observed(parts: Mapping[str, Any]) -> ObservedShare | None:
@@ -273,7 +277,8 @@ def _protocol(folder: Path) -> dict[str, Any] | None:
         text = (folder / "config.yaml").read_text("utf-8")
         block = re.search(r"^protocol:.*\n(?:[ -].*\n)*", text, re.MULTILINE)
         protocol = _parsed(block.group()) if block else None
-    except (OSError, yaml.YAMLError):
+        canonical_json(protocol)
+    except (OSError, ValueError, TypeError, LookupError, yaml.YAMLError):
         return None
     return dict(protocol) if isinstance(protocol, dict) else None
 
@@ -351,9 +356,11 @@ def setting_text(value: Any) -> str:
 
 @functools.cache
 def _loaded(method: str) -> Method | None:
+    if method not in _method_names():  # never a path
+        return None
     try:
         return load_method(method)
-    except ExperimentError:  # the YAML is gone, or in another folder of settings
+    except ExperimentError:  # the YAML is gone
         return None
 
 

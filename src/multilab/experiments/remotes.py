@@ -14,11 +14,12 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from numpy.lib import format as npy
-
 from multilab.core import json_digest, parse_json
+from multilab.core.array_files import check_npz, unpacked_room
 from multilab.core.digests import sha256_digest
+from multilab.core.text import excerpt
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.records import check_record
 from multilab.experiments.store import Store
 
 __all__ = ["Remote", "open_remote", "pack_cell", "unpack_cell"]
@@ -80,7 +81,17 @@ class Remote:
         ExperimentError
             If it is not a complete, undamaged cell of this key.
         """
-        store.put(key, unpack_cell(key, self.files.cat_file(f"{self.root}/{key}{_END}")))
+        path = f"{self.root}/{key}{_END}"
+        try:
+            about = self.files.info(path)
+            if about["type"] != "file":
+                raise ExperimentError(f"it is no file, but a {about['type']}")
+            if about["size"] is not None and about["size"] > unpacked_room(about["size"]):
+                raise ExperimentError(f"it has {about['size']} bytes, more than half of the memory")
+            content = self.files.cat_file(path)
+        except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+            raise ExperimentError(f"it cannot be read ({type(error).__name__})") from None
+        store.put(key, unpack_cell(key, content))
 
 
 def open_remote(address: str | None = None) -> Remote:
@@ -161,11 +172,13 @@ def unpack_cell(key: str, content: bytes) -> dict[str, bytes]:
             raise ExperimentError("its files are not those that DONE lists")
         if record["key"] != key or json_digest(record["parts"]) != key:
             raise ExperimentError("its record is that of another cell")
+        check_record(record)
         _check_arrays(files["arrays.npz"])
     except ExperimentError:
         raise
-    except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ExperimentError(f"not a complete cell ({type(error).__name__})") from None
+    except Exception as error:  # whatever the readers raise for bytes from anywhere
+        reason = f"{type(error).__name__}: {excerpt(str(error))}"
+        raise ExperimentError(f"not a complete cell ({reason})") from None
     return files
 
 
@@ -183,11 +196,11 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _check_arrays(content: bytes) -> None:
-    """Refuse arrays of Python objects, which only pickle could read."""
-    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for name in archive.namelist():
-            with archive.open(name) as stream:
-                _, _, kind = readers[npy.read_magic(stream)](stream)
-            if kind.hasobject:
-                raise ExperimentError(f"{name[:80]!r} in its arrays holds Python objects")
+    """Refuse arrays that are too large for their file or no scores of rows and labels."""
+    arrays = check_npz(content, unpacked_room(len(content)))
+    shape, kind = arrays["scores"]
+    if len(shape) != 2 or kind.kind not in "fiub":
+        raise ExperimentError("its scores are not those of rows and labels")
+    for name, (other, of_numbers) in arrays.items():
+        if name.partition(".")[0] in ("scores", "decisions") and (other != shape or of_numbers.kind not in "fiub"):
+            raise ExperimentError(f"its array {excerpt(name)!r} is not of the shape of its scores")

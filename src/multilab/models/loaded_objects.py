@@ -116,7 +116,7 @@ def _check_attributes(one: Any) -> None:
 
 
 def _is_count(value: Any, most: int) -> bool:
-    return isinstance(value, int | np.integer) and 0 <= value <= most
+    return isinstance(value, int | np.integer) and 0 <= int(value) <= most
 
 
 def _integers(values: Any, low: int, high: int, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -257,6 +257,13 @@ def _check_forest(model: RFPCT) -> Iterable[Any]:
     return (forest,)
 
 
+def _width(model: Any) -> int:
+    """Return the number of features of a fitted estimator, which scikit-learn compares with that of its input."""
+    width = vars(model).get("n_features_in_")
+    _require(_is_count(width, _SIDE), "an estimator without a number of features")
+    return int(width or 0)
+
+
 def _check_layer(layer: Layer, widths: list[int]) -> Iterable[Any]:
     """Return a layer and its forests, the ones of fold k on ``widths[k]`` features."""
     _require(isinstance(layer, Layer) and len(layer.forests) == len(widths), "a layer in another form")
@@ -269,8 +276,8 @@ def _check_layer(layer: Layer, widths: list[int]) -> Iterable[Any]:
 def _check_cascade(model: MLDF) -> Iterable[Any]:
     if "_first" not in vars(model):
         return ()
-    d, first = vars(model).get("n_features_in_"), model._first
-    _require(_is_count(d, _SIDE) and isinstance(first, Layer) and first.forests, "a cascade in another form")
+    d, first = _width(model), model._first
+    _require(isinstance(first, Layer) and first.forests, "a cascade in another form")
     found = [*_check_layer(first, [d] * len(first.forests))]
     width = d + sum(len(forest.constant) for forest in first.forests[0])
     for steps in model._steps.values():
@@ -282,10 +289,10 @@ def _check_cascade(model: MLDF) -> Iterable[Any]:
 def _check_interactions(model: IMLDF) -> Iterable[Any]:
     if "_last" not in vars(model):
         return ()
-    d, first, last = vars(model).get("n_features_in_"), vars(model).get("_first"), model._last
-    _require(_is_count(d, _SIDE) and isinstance(last, dict) and last, "a cascade in another form")
-    row = np.zeros((1, d), dtype=np.float32)
-    inputs, extra, found = [row] * len(next(iter(last.values())).forests), np.empty((1, 0), dtype=np.float32), []
+    d, first, last = _width(model), vars(model).get("_first"), model._last
+    _require(isinstance(last, dict) and last, "a cascade in another form")
+    row, found = np.zeros((1, d), dtype=np.float32), list[Any]()
+    inputs, extra = [row] * len(next(iter(last.values())).forests), np.empty((1, 0), dtype=np.float32)
     if first is not None:
         found += _check_layer(first, [d] * len(first.forests))
         if model.add_probabilities:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import re
 import zipfile
 from collections.abc import Iterator
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import skops.io
-from numpy.lib import format as npy
 
+from multilab.core.array_files import check_npy, check_npz, unpacked_room
 from multilab.core.files import not_a_file
 from multilab.core.text import excerpt
 from multilab.models.errors import DeploymentError
@@ -30,9 +29,6 @@ __all__ = ["dump_model", "load_skops", "model_bytes", "untrusted_types"]
 _SCHEMA = "schema.json"
 _ENTRY = re.compile(r"schema\.json|[0-9a-f-]+\.(npy|npz|bin)")
 _OLDEST_PROTOCOL = 1  # before it, functions were written in another form
-# Sparse matrices are the only compressed parts of a file. All of them may have some bytes, and so many per byte of it.
-_UNPACKED, _UNPACKED_PER_BYTE = 2**28, 50
-_EMPTY_CELLS = 2**24  # of an array that holds no data
 
 
 def model_bytes(model: Any) -> bytes:
@@ -108,7 +104,7 @@ class _Tree:
     def __init__(self, content: bytes) -> None:
         self.names, self.untrusted = set[str](), set[str]()
         self._first, self._owner = dict[int, Any](), dict[str, int]()
-        self._room = min(_UNPACKED + _UNPACKED_PER_BYTE * len(content), _memory() // 2)
+        self._room = unpacked_room(len(content))
         with zipfile.ZipFile(io.BytesIO(content)) as self._archive:
             _check_entries(self._archive.infolist(), len(content))
             schema = json.loads(self._archive.read(_SCHEMA))
@@ -142,19 +138,15 @@ class _Tree:
         """Refuse an array that is no plain array of its file's size."""
         if node["type"] == "numpy":
             with self._member(node, ".npy") as stream:
-                _check_array(stream, self._archive.getinfo(node["file"]).file_size)
+                check_npy(stream, self._archive.getinfo(node["file"]).file_size)
         elif node["type"] != "json":
             raise ValueError("an array of an unknown form")
 
     def sparse(self, node: dict[str, Any]) -> None:
         """Refuse a sparse matrix whose arrays are no plain ones, or that is compressed beyond reason."""
-        with self._member(node, ".npz") as stream, zipfile.ZipFile(stream) as parts:
-            self._room -= sum(part.file_size for part in parts.infolist())
-            if self._room < 0:
-                raise ValueError("sparse matrices of too many bytes")
-            for part in parts.infolist():
-                with parts.open(part) as inner:
-                    _check_array(inner, part.file_size)
+        with self._member(node, ".npz") as stream:
+            arrays = check_npz(stream.read(), self._room)
+        self._room -= sum(math.prod(shape) * kind.itemsize for shape, kind in arrays.values())
 
     def bytes(self, node: dict[str, Any]) -> None:
         """Refuse bytes that are in no file of their own."""
@@ -187,26 +179,6 @@ def _children(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield value
         elif isinstance(value, dict | list):
             rest.extend(value.values() if isinstance(value, dict) else value)
-
-
-def _check_array(stream: Any, size: int) -> None:
-    """Read the header of an array; refuse Python objects, and a shape that is not that of the bytes behind it."""
-    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    shape, _, kind = readers[npy.read_magic(stream)](stream)
-    if kind.hasobject:
-        raise ValueError("an array of Python objects")
-    if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != size - stream.tell():
-        raise ValueError("an array of another size than its bytes")
-    if (0 in shape or not kind.itemsize) and math.prod(filter(None, shape)) > _EMPTY_CELLS:
-        raise ValueError("an array of too many empty cells")
-
-
-def _memory() -> int:
-    """Return the bytes of memory of this machine, or a small guess where it does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 2**33
 
 
 def _same(first: Any, second: Any) -> bool:

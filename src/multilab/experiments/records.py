@@ -1,0 +1,68 @@
+"""Types of what a record of a cell holds: a record that was copied from another machine may hold anything."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from multilab.experiments.errors import ExperimentError
+
+__all__ = ["check_record"]
+
+_Name = Annotated[str, Meta(pattern=r"^[^/\\\x00-\x1f\[]{1,500}(\[[^\x00-\x1f]*)?$")]  # never a path
+_Key = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+_Seconds = Annotated[float, Meta(ge=0, le=1e10)] | None
+
+
+class _Parts(Struct):
+    kind: str = ""
+    dataset: str = ""
+    split: str = ""
+    seed: int = 0
+    method: dict[str, Any] = {}
+    preprocessing: str = ""
+    reads: list[_Key] = []
+    save_attributes: list[str] = []
+    inner_cv: dict[str, Any] = {}
+    observed: dict[str, Any] = {}
+    tune: dict[str, Any] = {}
+    versions: dict[str, Any] = {}
+    seed_name: str = ""
+    measure: str = ""
+    encoder: str = ""
+    groups: str = ""
+
+
+class _Record(Struct):
+    parts: _Parts = msgspec.field(default_factory=_Parts)
+    label: str = ""
+    dataset: _Name = "?"
+    method: _Name = "?"
+    split: int = -1
+    status: str = ""
+    settings: dict[str, Any] = {}
+    started: _Seconds = None
+    fit_seconds: _Seconds = None
+    input_seconds: _Seconds = None
+    tune_seconds: _Seconds = None
+    predict_seconds: _Seconds = None
+    warnings: list[str] | dict[str, int] | None = None
+
+
+def check_record(record: Any) -> None:
+    """Refuse a record with values of other types than ours, or with a path in the place of a name.
+
+    Raises
+    ------
+    ExperimentError
+        Naming the value.
+    """
+    try:
+        known = msgspec.convert(record, _Record)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ExperimentError(f"its record is not one of ours: {' '.join(str(error).split())[:200]}") from None
+    if any(isinstance(value, float) and not math.isfinite(value) for value in msgspec.structs.astuple(known)):
+        raise ExperimentError("its record is not one of ours: a time is not a number")
