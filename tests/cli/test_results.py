@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +14,7 @@ from multilab.cli import main
 from multilab.experiments.inventory import Inventory, ResultRow, StoredCell
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
+from multilab.metrics import registry
 from multilab.reports.tables.results import as_csv, as_latex, print_table, result_table, sweep_table
 
 TRAIN = ["protocol=kfold3", "publish=false", "metrics=[hamming_loss,macro_f1]"]
@@ -247,8 +248,39 @@ def test_metrics_are_computed_once(folder, capsys, monkeypatch):
 
     monkeypatch.setattr(cell_metrics, "evaluate_cell", fail)
     assert results(capsys, "--csv").out == first
-    stored = next(folder.root.glob(".metrics/*/*.json"))
-    assert "hamming_loss" in json.loads(stored.read_text())
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "zeroed", "another file", "another digit"])
+def test_damaged_metrics_are_computed_again(folder, capsys, damage):
+    first = results(capsys, "--csv").out
+    stored, other = sorted(folder.root.glob(".metrics/*/*.json"))[:2]
+    content = stored.read_text()
+    at = content.index('"hamming_loss": 0.') + len('"hamming_loss": 0.')
+    digit = content[:at] + str(9 - int(content[at])) + content[at + 1 :]
+    texts = {"zeroed": "\0" * len(content), "another file": other.read_text(), "another digit": digit}
+    stored.write_text(texts.get(damage, damage))
+    assert results(capsys, "--csv").out == first
+    assert stored.read_text() == content
+
+
+def test_metrics_follow_their_formulas_and_a_new_metric_is_computed(folder, capsys, monkeypatch, source):
+    argv = ["train", "dataset=scenario3", "method=elm", *TRAIN[:2]]
+    before = results(capsys, "--dataset", "scenario3", "--method", "elm", "--csv").out
+    key = next(cell.key for cell in Inventory(folder).cells("scenario3", "elm"))
+    assert main([*argv, "metrics=[hamming_loss]"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    source("    return counts.share_wrong\n", "    return 10 + counts.share_wrong\n", "metrics")
+    loss = registry.METRICS["hamming_loss"]
+    changed = replace(loss, formula=lambda *given: 10 + loss.formula(*given))
+    for table in (registry._STANDARD, registry._ALL):
+        monkeypatch.setitem(table, "hamming_loss", changed)
+        monkeypatch.setitem(table, "zz_loss", replace(changed, name="zz_loss"))
+    assert main([*argv, "metrics=[hamming_loss]"]) == 0
+    now = capsys.readouterr().out.splitlines()[-1]
+    assert float(now.split()[1]) == pytest.approx(10 + float(line.split()[1]))
+    assert results(capsys, "--dataset", "scenario3", "--method", "elm", "--csv").out != before
+    assert main(["store", "list", "--dataset", "scenario3", "--method", "elm", "--metric", "zz_loss"]) == 0
+    assert "10." in next(row for row in capsys.readouterr().out.splitlines() if row.startswith(key[:12]))
 
 
 @pytest.mark.parametrize("argv", [["metric=haming_loss"], ["--csv", "--latex"], ["datasets=a"]])

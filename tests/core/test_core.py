@@ -23,13 +23,16 @@ from multilab.core import (
     conf_dir,
     data_dir,
     experiment_dir,
+    formulas_digest,
     home_dir,
     json_digest,
     read_content,
     read_json,
+    read_sealed,
     record_checksums,
     write_atomically,
     write_content,
+    write_sealed,
 )
 from multilab.core import code_digests as digests_module
 from multilab.core.settings import parse_yaml
@@ -111,11 +114,59 @@ def test_code_that_did_not_change_is_not_parsed_again(package, monkeypatch):
     assert parsed == [shared.read_bytes()]
 
 
-@pytest.mark.parametrize("damage", ["", "[]", '{"a": 1}', '{"a": [1]}'])
+@pytest.mark.parametrize("damage", ["", "[]", '{"a": 1}', '{"a": [1]}', "another digest"])
 def test_a_damaged_record_of_parsed_code_is_recomputed(package, tmp_path, damage):
     before = digest()
-    (tmp_path / "cache" / "code-digests.json").write_text(damage)
+    record = tmp_path / "cache" / "code-digests.json"
+    (content,) = (entry[1] for path, entry in read_sealed(record).items() if path.endswith("shared.py"))
+    other = record.read_text().replace(content[0], "0" * 64)
+    record.write_text(other if damage == "another digest" else damage)
     assert digest() == before
+
+
+def test_a_sealed_value_is_read_as_it_was_written_or_not_at_all(tmp_path):
+    path, value = tmp_path / "a.json", {"b": 0.1, "a": [1, None, float("inf")]}
+    write_sealed(path, value)
+    assert read_sealed(path) == value
+    content = path.read_bytes()
+    (tmp_path / "b.json").write_bytes(content)
+    with pytest.raises(ValueError, match="not what was written"):
+        read_sealed(tmp_path / "b.json")
+    for k in range(len(content)):
+        path.write_bytes(content[:k] + bytes([content[k] ^ 1]) + content[k + 1 :])
+        try:
+            assert read_sealed(path) == value  # another space between two entries
+        except ValueError:
+            continue
+    for damaged in (b"", content[:-1], bytes(len(content)), b"[]", b"{}", b'{"sha256": null, "content": 1}'):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r".*"):
+            read_sealed(path)
+
+
+def test_any_edit_of_a_file_of_formulas_moves_their_digest(package):
+    def digests():
+        forget()
+        return formulas_digest(), formulas_digest("datasets", "experiments/tables.py")
+
+    def moved(edit):
+        before = digests()
+        edit()
+        return tuple(a != b for a, b in zip(before, digests(), strict=True))
+
+    for name in ("core", "decision", "metrics", "papers/one", "statistics", "datasets", "experiments", "methods"):
+        (package / name).mkdir(parents=True, exist_ok=True)
+        (package / name / "tables.py").write_text("VALUE = 1\n")
+    for name in ("core", "decision", "metrics", "papers/one", "statistics"):
+        file = package / name / "tables.py"
+        assert moved(lambda file=file: file.write_text("VALUE = 2\n")) == (True, True)
+        assert moved(lambda file=file: file.rename(file.with_name("other.py"))) == (True, True)
+    assert moved(lambda: (package / "core" / "new.py").touch()) == (True, True)
+    assert moved(lambda: (package / "core" / "new.py").unlink()) == (True, True)
+    for name in ("datasets", "experiments"):
+        assert moved(lambda name=name: (package / name / "tables.py").write_text("VALUE = 2\n")) == (False, True)
+    assert moved(lambda: (package / "methods" / "tables.py").write_text("VALUE = 2\n")) == (False, False)
+    assert moved(lambda: (package / "metrics" / "a.pyc").touch()) == (False, False)
 
 
 def test_a_name_that_becomes_a_module_is_followed(package):

@@ -1,6 +1,6 @@
 """Shared base of all packages: errors, digests, atomic files, and paths of settings and data."""
 
-from multilab.core.code_digests import code_digest, definition_digest
+from multilab.core.code_digests import code_digest, definition_digest, formulas_digest
 from multilab.core.digests import array_digest, canonical_json, json_digest
 from multilab.core.errors import MultilabError
 from multilab.core.external_code import OutsideCode, OutsideCodeError, outside_code
@@ -9,9 +9,11 @@ from multilab.core.files import (
     parse_json,
     read_content,
     read_json,
+    read_sealed,
     record_checksums,
     write_atomically,
     write_content,
+    write_sealed,
 )
 from multilab.core.paths import conf_dir, data_dir, experiment_dir, home_dir, report_dir, results_dir, store_dir
 
@@ -27,16 +29,19 @@ __all__ = [
     "data_dir",
     "definition_digest",
     "experiment_dir",
+    "formulas_digest",
     "home_dir",
     "json_digest",
     "outside_code",
     "parse_json",
     "read_content",
     "read_json",
+    "read_sealed",
     "record_checksums",
     "report_dir",
     "results_dir",
     "store_dir",
     "write_atomically",
     "write_content",
+    "write_sealed",
 ]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -17,14 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from multilab.core.digests import json_digest
-from multilab.core.files import read_json, write_atomically
+from multilab.core.files import read_sealed, write_sealed
 from multilab.core.paths import data_dir
 from multilab.core.syntax import Code, Definition, parse_code, parse_definitions
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_REGISTRY = "multilab.metrics"
 _CACHE = "code-digests.json"
 _FORMAT = 4  # raised when what is cached of a file changes
+_FORMULAS = ("core", "decision", "metrics", "papers", "statistics")
 
 
 class Node(NamedTuple):
@@ -67,6 +66,28 @@ def code_digest(module: str, within: str | Iterable[str]) -> str:
     digests = [merkle_digest(m, lambda name: package_node(name, packages), _digests(packages)) for m in modules]
     save_parsed_code()
     return json_digest(sorted(digests))
+
+
+@functools.cache
+def formulas_digest(*more: str) -> str:
+    """Return the sha256 of the files that may decide a metric: of their names and bytes, whatever they import.
+
+    Parameters
+    ----------
+    *more : str
+        Further folders and files of this package, e.g. ``"datasets"`` or ``"experiments/tables.py"``.
+
+    Returns
+    -------
+    str
+        Digest that any edit moves, also one of a comment: computing metrics again is cheap, an old number is not.
+    """
+    digest = hashlib.sha256()
+    for path in map(_PACKAGE.joinpath, sorted({*_FORMULAS, *more})):
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            content = file.read_bytes()
+            digest.update(f"{file.relative_to(_PACKAGE).as_posix()} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
 
 
 @functools.cache
@@ -275,9 +296,9 @@ _new: list[str] = []  # files parsed since the last save_parsed_code()
 @functools.cache
 def _cached() -> dict[str, list[Any]]:
     try:
-        cached = read_json(data_dir() / _CACHE)
-        return cached if isinstance(cached, dict) and all(len(entry) == 2 for entry in cached.values()) else {}
-    except (OSError, ValueError, TypeError):
+        cached: dict[str, list[Any]] = read_sealed(data_dir() / _CACHE)
+        return cached
+    except (OSError, ValueError):
         return {}
 
 
@@ -286,4 +307,4 @@ def save_parsed_code() -> None:
     if _new and data_dir().is_dir():
         _new.clear()
         with contextlib.suppress(OSError):  # a folder that is shared read-only
-            write_atomically(data_dir() / _CACHE, json.dumps(_cached()))
+            write_sealed(data_dir() / _CACHE, _cached())

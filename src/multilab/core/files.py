@@ -218,6 +218,31 @@ def read_json(path: PathLike) -> Any:
     return parse_json(read_content(path))
 
 
+def write_sealed(path: PathLike, value: Any) -> None:
+    """Write a JSON value with its checksum for `read_sealed`: a file of a cache, which nobody edits."""
+    write_atomically(path, json.dumps({"sha256": _seal(path, value), "content": value}))
+
+
+def read_sealed(path: PathLike) -> Any:
+    """Return the value that `write_sealed` wrote.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If the file is damaged, or was written under another name.
+    """
+    stored = read_json(path)
+    if not isinstance(stored, dict) or stored.get("sha256") != _seal(path, stored.get("content")):
+        raise ValueError("not what was written")
+    return stored["content"]
+
+
+def _seal(path: PathLike, value: Any) -> str:
+    return sha256_digest(json.dumps([Path(path).name, value]).encode())
+
+
 def parse_json(text: bytes | str) -> Any:
     """Return the value of a JSON text; any error in it is a `ValueError`."""
     try:

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from multilab.core import code_digest, read_json, write_atomically
+from multilab.core import formulas_digest, read_sealed, write_sealed
 from multilab.experiments.cells import Cell
 from multilab.experiments.store import Store
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["cell_metrics", "evaluate_cell", "kept_metrics", "labels_of"]
+__all__ = ["cell_metrics", "evaluate_cell", "kept_metrics", "labels_of", "outdated_metrics"]
 
 
 def cell_metrics(cell: Cell, store: Store, conventions: str = "default") -> dict[str, float]:
@@ -28,24 +27,32 @@ def cell_metrics(cell: Cell, store: Store, conventions: str = "default") -> dict
     if values is None:
         values = evaluate_cell(cell, store, conventions)
         with contextlib.suppress(OSError):  # a store that may only be read
-            content = json.dumps({name: float(value) for name, value in values.items()})
-            write_atomically(_metrics_file(cell.key, store, conventions), content)
+            content = {name: float(value) for name, value in values.items()}
+            write_sealed(_metrics_file(cell.key, store, conventions), content)
     return values
 
 
 def kept_metrics(key: str, store: Store, conventions: str = "default") -> dict[str, float] | None:
     """Return the metrics of a cell that the store keeps from an earlier evaluation, ``None`` if there are none."""
     try:
-        content = read_json(_metrics_file(key, store, conventions))
-        return {name: float(value) for name, value in content.items()}
-    except (OSError, ValueError, AttributeError):
+        kept: dict[str, float] = read_sealed(_metrics_file(key, store, conventions))
+        return kept
+    except (OSError, ValueError):
         return None
 
 
 def _metrics_file(key: str, store: Store, conventions: str) -> Path:
     """Return the file of kept metrics: under the digest of the code that computes them, so that none is out of date."""
-    code = code_digest(__name__, within=(__name__, "multilab.metrics"))[:16]
-    return store.root / ".metrics" / f"{conventions}-{code}" / f"{key}.json"
+    return store.root / ".metrics" / f"{conventions}-{_code()}" / f"{key}.json"
+
+
+def outdated_metrics(store: Store) -> list[Path]:
+    """Return the folders of metrics that other code computed, which are not read any more."""
+    return [folder for folder in sorted(store.root.glob(".metrics/*")) if not folder.name.endswith(f"-{_code()}")]
+
+
+def _code() -> str:
+    return formulas_digest("experiments/cell_metrics.py")[:16]
 
 
 def evaluate_cell(

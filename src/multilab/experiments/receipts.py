@@ -10,7 +10,15 @@ from pathlib import Path
 
 from multilab import datasets
 from multilab.claims.paper import find
-from multilab.core import changed_files, code_digest, json_digest, report_dir, results_dir, write_atomically
+from multilab.core import (
+    changed_files,
+    code_digest,
+    formulas_digest,
+    json_digest,
+    report_dir,
+    results_dir,
+    write_atomically,
+)
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.mlflow_store import is_destination
 from multilab.experiments.plan import Plan
@@ -48,8 +56,6 @@ def stage_keys(plan: Plan) -> dict[str, list[str]]:
     paper = find(study.paper) if study.paper else None
     published = [json_digest(paper.texts("names.yaml", "published.csv"))] if paper else []
     keys["evaluate"] = [json_digest(keys["train"]), evaluation_digest(), *published]
-    if study.label_counts:
-        keys["evaluate"].append(code_digest("multilab.experiments.label_counts", "multilab.experiments.label_counts"))
     description = [repr(study), *(repr(study.method(name)) for name in study.all_methods)]
     reported = [report_digest(), *([paper.report_digest] if paper else [])]
     keys["stats"] = [json_digest(keys["preprocess"]), json_digest(description), *reported]
@@ -59,9 +65,8 @@ def stage_keys(plan: Plan) -> dict[str, list[str]]:
 
 def evaluation_digest() -> str:
     """Return the digest of the metrics and of the code that applies them to stored cells."""
-    claims = ("multilab.claims.published",)
-    within = ("multilab.experiments.evaluate", "multilab.experiments.cell_metrics", "multilab.metrics", *claims)
-    return json_digest([code_digest(name, within) for name in ("multilab.experiments.evaluate", "multilab.metrics")])
+    experiments = (f"experiments/{name}.py" for name in ("cell_metrics", "evaluate", "label_counts"))
+    return formulas_digest("claims/published.py", *experiments)
 
 
 def _check_datasets(study: Study) -> None:
