@@ -32,6 +32,7 @@ def all_keys() -> dict[str, str]:
         "on base scores": on_scores.key,
         "hidden labels": replace(plain, observed=ObservedShare(0.5)).key,
         "analysis": units.Unit("multilab.papers.mlwse.sensitivity", "toy", 0, on_scores, None, {}).key,
+        "table": replace(plain, split_ref=replace(PART, encoder="words")).key,
         "evaluate": evaluation_digest(),
     }
 
@@ -127,7 +128,7 @@ def test_an_analysis_counts_the_metrics_that_it_computes(source):
     assert unit().key != before
 
 
-CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "analysis"}
+CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "analysis", "table"}
 
 
 @pytest.mark.parametrize(
@@ -152,8 +153,17 @@ CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "an
         ),
         ('"minimize" if METRICS[tuning.metric]', '"maximize" if METRICS[tuning.metric]', "experiments", {"tuned"}),
         ("[rows] < share", "[rows] > share", "experiments", {"hidden labels"}),
-        ("auc_ties: float = 0.5", "auc_ties: float = 1.0", "metrics", {"tuned", "evaluate", "analysis"}),
+        ("auc_ties: float = 0.5", "auc_ties: float = 1.0", "metrics", {"tuned", "evaluate", "analysis", "table"}),
         ("score_all(Y, scores, decisions", "score_all(1 - Y, scores, decisions", "experiments", {"evaluate"}),
+        (
+            "return 1.0 - counts.share_wrong",
+            "return 2.0 - counts.share_wrong",
+            "papers",
+            {"evaluate", "table", "analysis"},
+        ),
+        ('dtype={"table": str, "mean": str}', 'dtype={"table": str}', "claims", {"evaluate"}),
+        ("X = canonical_csr(sp.hstack(blocks))", "X = canonical_csr(sp.hstack(blocks) * 0)", "datasets", {"table"}),
+        ("X[:, columns]\n    X_train", "X\n    X_train", "experiments", {"table"}),
     ],
 )
 def test_an_edit_of_code_that_decides_a_result_moves_the_keys_it_decides(source, old, new, folder, moved):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,11 @@ from multilab.cli.main import main
 from multilab.datasets import TableEncoder, add_dataset, feature_columns, load
 from multilab.datasets.table_encoder import encoder_with_rows
 from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.dask_engine import _check_same
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.execute import run_cells
 from multilab.experiments.fitting import indices
+from multilab.experiments.inventory import Inventory
 from multilab.experiments.method import load_method
 from multilab.experiments.running import ensure, gather, inner_inputs
 from multilab.experiments.store import Store
@@ -56,6 +61,10 @@ def added(rows, name):
     return name
 
 
+def encoded_files(store):
+    return sorted(path for path in (store.root / ".encoded").rglob("*") if path.is_file())
+
+
 def cell_of(name, method="br_logistic", **options):
     return Cell("train", split_refs(name, HOLDOUT)[0], load_method(method), **options)
 
@@ -92,7 +101,7 @@ def test_inner_folds_share_the_encoder_of_the_outer_training_rows(store):
     encoder, _ = encoded_rows(cell.split_ref, store)
     folds = inner_inputs(cell, Tuning(n_trials=2, folds=3), store)
     assert [fold.X_train.shape[1] for fold in folds] == [encoder.width] * 3
-    assert len(list((store.root / ".encoded").iterdir())) == 1
+    assert len(encoded_files(store)) == 1
 
 
 def test_a_split_with_n_grams_has_cells_of_its_own_and_a_model_with_them(store):
@@ -109,16 +118,101 @@ def test_a_split_with_n_grams_has_cells_of_its_own_and_a_model_with_them(store):
     assert fitted.estimator.n_features_in_ == encoder_with_rows("reviews", chars=True)[0].width
 
 
-def test_the_encoded_rows_are_kept_and_a_damaged_file_is_made_again(store):
+def test_the_encoded_rows_are_kept(store, monkeypatch):
     ref = cell_of(added(table(), "reviews")).split_ref
     encoder, X = encoded_rows(ref, store)
-    (path,) = (store.root / ".encoded").iterdir()
-    for content in (path.read_bytes(), b"nothing"):
-        path.write_bytes(content)
+    _encoded.cache_clear()
+    monkeypatch.setattr(TableEncoder, "learn", None)
+    again, same = encoded_rows(ref, store)
+    assert again == encoder
+    assert (same != X).nnz == 0
+
+
+def test_a_damaged_file_of_encoded_rows_is_made_again(store):
+    cell = cell_of(added(table(), "reviews"))
+    encoder, X = encoded_rows(cell.split_ref, store)
+    (path,) = encoded_files(store)
+    whole = path.read_bytes()
+    encoded_rows(replace(cell.split_ref, split=-1, digest="all rows"), store)
+    (other,) = {*encoded_files(store)} - {path}
+    at = np.random.default_rng(0).integers(0, len(whole), 40).tolist()
+    flipped = [whole[:k] + bytes([whole[k] ^ 64]) + whole[k + 1 :] for k in [*range(0, 400, 20), *at]]
+    damages = [b"", b"nothing", whole[: len(whole) // 2], whole[:-1], bytes(len(whole)), other.read_bytes(), *flipped]
+    for damaged in damages:
+        path.write_bytes(damaged)
         _encoded.cache_clear()
-        again, same = encoded_rows(ref, store)
+        again, same = encoded_rows(cell.split_ref, store)
         assert again == encoder
         assert (same != X).nnz == 0
+        assert path.read_bytes() == whole
+
+
+def cut(n_train, n=80):
+    """Add a table whose first rows are for training; the rows are the same wherever it is cut."""
+    rows = table(n)
+    rows[:n_train].to_csv("train.csv", index=False)
+    rows[n_train:].to_csv("test.csv", index=False)
+    add_dataset("train.csv", tags="tags", test="test.csv", name="cut", force=True)
+    return Cell("train", split_refs("cut", {"split": "official"})[0], load_method("br_logistic"))
+
+
+def test_the_same_rows_cut_elsewhere_have_an_encoder_of_their_own(store):
+    first, second = cut(70), cut(20)
+    assert second.split_ref.dataset_digest == cut(70).split_ref.dataset_digest
+    assert second.key != first.key
+    second = cut(20)
+    ensure(second, store)
+    fresh = Store(store.root.parent / "fresh")
+    ensure(second, fresh)
+    np.testing.assert_array_equal(store.arrays(second.key)["scores"], fresh.arrays(second.key)["scores"])
+    expected = TableEncoder.learn(load("cut").X[:20], load("cut").columns, load("cut").label_names)
+    assert encoded_rows(second.split_ref, store)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "folder", "moved"),
+    [
+        ("X = canonical_csr(sp.hstack(blocks)) if", "X = canonical_csr(sp.hstack(blocks) * 0) if", "datasets", True),
+        ("unscaled.any():", "not unscaled.any():", "experiments", True),
+        ("workers = min(n_jobs, len(items))", "workers = 1", "experiments", False),
+    ],
+)
+def test_the_code_of_the_encoder_is_in_the_keys_of_tables_only(store, source, old, new, folder, moved):
+    def keys():
+        return {name: cell_of(name).key for name in ("reviews", "genes-toy")}
+
+    added(table(), "reviews")
+    cell, before = cell_of("reviews"), keys()
+    ensure(cell, store)
+    source(old, new, folder)
+    after = keys()
+    assert (before["reviews"] != after["reviews"]) == moved
+    assert before["genes-toy"] == after["genes-toy"]
+    with pytest.raises(ExperimentError, match="encoder") if moved else nullcontext():  # of a worker with this code
+        _check_same(cell, before["reviews"])
+    inventory = Inventory(store)
+    assert (inventory.outdated(inventory.read(cell.key)) is not None) == moved
+
+
+def test_encoded_tables_of_other_code_are_named_once_and_removed(store, capsys, monkeypatch):
+    cell = cell_of(added(table(), "reviews"))
+    run_cells([cell], store, 1)
+    assert "ignored" not in capsys.readouterr().err
+    kept = encoded_files(store)
+    old = store.root / ".encoded" / f"{'0' * 64}.npz"
+    old.write_bytes(b"of a time without rows in the name")
+    (store.root / ".encoded" / "of other code").mkdir()
+    (store.root / ".metrics" / "default-other").mkdir(parents=True)
+    run_cells([cell_of("reviews", "mlknn")], store, 1)
+    assert capsys.readouterr().err.count("`multilab store clean --outdated --yes`") == 1
+    assert main(["store", "clean"]) == 0
+    assert main(["store", "clean", "--outdated"]) == 0
+    assert old.exists()
+    assert main(["store", "clean", "--outdated", "--yes"]) == 0
+    assert encoded_files(store) == kept
+    assert [path.name for path in (store.root / ".encoded").iterdir()] == [kept[0].parent.name]
+    assert not list((store.root / ".metrics").iterdir())
+    assert store.has(cell.key)
 
 
 def test_words_are_not_scaled(store):
@@ -135,7 +229,7 @@ def test_words_are_not_scaled(store):
 def test_the_key_covers_the_encoder_of_tables_only(store):
     cell = cell_of(added(table(), "reviews"))
     assert cell.identity["encoder"]
-    assert replace(cell, split_ref=replace(cell.split_ref, encoder="other")).key != cell.key
+    assert replace(cell, split_ref=ref_with_grams(cell.split_ref)).key != cell.key
     assert "encoder" not in cell_of("genes-toy").identity
 
 

@@ -139,21 +139,27 @@ def rekey(study: str, new_settings: str, recompute: str, sample: int, seed: int,
 def clean(dataset: str | None, method: str | None, outdated: bool, yes: bool) -> None:
     """Remove failed, broken and half-written cells.
 
-    Without --yes, the command only lists them.
+    Without --yes, the command only lists them. With --outdated and no --dataset or --method, it also removes encoded
+    tables and metrics that other code left in the store.
     """
     from multilab.experiments.store import Store
 
     results = Store()
     doomed = list(removable(results, named_dataset(dataset or "*", {}), method or "*", outdated))
+    caches = list(outdated_caches(results)) if outdated and not (dataset or method) else []
     total = 0
-    for folder, text in doomed:
-        size = folder_size(folder)
+    for path, text in [*doomed, *caches]:
+        size = folder_size(path) if path.is_dir() else path.stat().st_size
         total += size
-        print(f"{folder.name[:12]:<14}{size / 1e3:>9.1f} kB  {text}")
-        if yes:
-            shutil.rmtree(folder)
-            for kept in results.root.glob(f".metrics/*/{folder.name}.json"):
-                kept.unlink(missing_ok=True)
+        print(f"{path.name[:12]:<14}{size / 1e3:>9.1f} kB  {text}")
+        if not yes:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+        for kept in results.root.glob(f".metrics/*/{path.name}.json"):
+            kept.unlink(missing_ok=True)
     swept = results.sweep() if yes and not (dataset or method) else 0
     waiting = 0 if dataset or method else sum(1 for _ in results.root.glob(".part-*"))
     if yes:
@@ -343,6 +349,17 @@ def removable(store: Store, dataset: str, method: str, outdated: bool) -> Iterat
         else:
             continue
         yield folder, f"{reason}: {_what(cell, inventory)}"
+
+
+def outdated_caches(store: Store) -> Iterator[tuple[Path, str]]:
+    """Yield the encoded tables and the metrics that other code left in a store, and what they are."""
+    from multilab.experiments.cell_metrics import outdated_metrics
+    from multilab.experiments.tables import outdated_tables
+
+    for path in outdated_tables(store):
+        yield path, "outdated: encoded tables"
+    for path in outdated_metrics(store):
+        yield path, "outdated: kept metrics"
 
 
 def _keys_of(study: str) -> set[str]:

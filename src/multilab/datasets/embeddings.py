@@ -264,8 +264,7 @@ def _model(folder: str, digest: str) -> Any:
         import sentence_transformers
     except ModuleNotFoundError:
         raise DatasetError(
-            "columns of kind embed need sentence-transformers: "
-            f"{pip_install(f'sentence-transformers>={_OLDEST}')}"
+            f"columns of kind embed need sentence-transformers: {pip_install('sentence-transformers')}"
         ) from None
     version = str(getattr(sentence_transformers, "__version__", ""))
     major = version.partition(".")[0]

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from multilab import datasets, model_selection
-from multilab.core import canonical_json, code_digest, definition_digest, json_digest
+from multilab.core import canonical_json, code_digest, definition_digest, formulas_digest, json_digest
 from multilab.experiments.chosen_metrics import metric_digests
 from multilab.experiments.method import LIBRARIES, InnerFolds, Method, load_method
 from multilab.experiments.study import ObservedShare, Tuning
@@ -40,9 +40,9 @@ class SplitRef:
 
     ``inner`` is ``(folds, order, seed, index)`` for fold ``index`` of the training set, or ``None``. ``split = -1``
     with ``inner = None`` takes all rows for training (to tune on a complete dataset). In the second ``repetition`` (1)
-    of a protocol of five splits the first split has the number 5. ``encoder`` is the digest of the code that turns a
-    user's table into numbers, empty for a dataset that is a matrix. ``groups`` is that of the code that keeps groups of
-    rows together, empty of a dataset without groups; inner folds are then splits of a protocol ``within`` it.
+    of a protocol of five splits the first split has the number 5. ``encoder`` says what the texts of a user's table
+    become: ``words``, or ``chars`` for character n-grams in addition; it is empty for a dataset that is a matrix. The
+    inner folds of a dataset with ``groups`` of rows are splits of a protocol ``within`` that of the split.
     """
 
     dataset: str
@@ -53,7 +53,7 @@ class SplitRef:
     inner: tuple[int, int, int, int] | None = None
     repetition: int = 0
     encoder: str = ""
-    groups: str = ""
+    groups: bool = False
 
     @property
     def inner_fold(self) -> int | None:
@@ -141,9 +141,9 @@ class Cell:
         if self.method.save_attributes:
             identity["save_attributes"] = list(self.method.save_attributes)
         if self.split_ref.encoder:
-            identity["encoder"] = self.split_ref.encoder
+            identity["encoder"] = f"{encoder_code()}+{self.split_ref.encoder}"
         if self.split_ref.groups:
-            identity["groups"] = self.split_ref.groups
+            identity["groups"] = groups_code()
         if self.observed:
             identity["observed"] = self.observed.to_dict() | {"code": observed_code()}
         return identity
@@ -209,13 +209,9 @@ def observed_code() -> str:
     return code_digest(module, within=(module, "multilab.experiments.seeds"))[:16]
 
 
-@functools.cache
 def encoder_code() -> str:
     """Return the digest of the code that encodes the columns of a table as numbers."""
-    tables = "multilab.experiments.tables"
-    parts = [code_digest("multilab.datasets.feature_columns", within="multilab.datasets")]
-    parts += [definition_digest(f"{tables}.{name}", within=tables) for name in ("columns_of", "table_scaler")]
-    return json_digest(parts)[:16]
+    return formulas_digest("datasets", "experiments/tables.py")[:16]
 
 
 @functools.cache
@@ -235,8 +231,8 @@ def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
         meta = datasets.prepared_meta(dataset)
     assert meta is not None
     text = canonical_json(protocol)
-    encoder = encoder_code() if "kinds" in meta else ""
-    groups = groups_code() if "groups" in meta else ""
+    encoder = "words" if "kinds" in meta else ""
+    groups = "groups" in meta
     return [
         SplitRef(dataset, meta["digest"], text, index, digest, encoder=encoder, groups=groups)
         for index, digest in enumerate(digests)

@@ -74,6 +74,7 @@ def run_cells(
     """
     store.sweep()
     missing = _missing(cells, store)
+    _note_tables_without_rows(missing, store)
     if missing and not (engine := current()).is_local:
         from multilab.experiments import dask_engine
 
@@ -141,13 +142,15 @@ def run_cells_within(
     from multiprocessing.connection import wait
 
     store.sweep()
+    waiting = _missing(cells, store)
+    if work is None:
+        _note_tables_without_rows(waiting, store)
     if work is None and not (engine := current()).is_local:
         from multilab.experiments import dask_engine
 
-        return Outcome(*dask_engine.run_cells_within(_missing(cells, store), store, engine, seconds, tick))
+        return Outcome(*dask_engine.run_cells_within(waiting, store, engine, seconds, tick))
     began, outcome = time.monotonic(), Outcome()
     running: dict[Any, CellProcess] = {}
-    waiting = _missing(cells, store)
     try:
         while waiting or running:
             left = seconds - (time.monotonic() - began)
@@ -179,6 +182,19 @@ def _missing(cells: Iterable[Any], store: Any) -> list[Any]:
     if missing:
         import multilab.experiments.running  # noqa: F401  before workers are forked, or each would import it again
     return missing
+
+
+def _note_tables_without_rows(cells: Iterable[Cell], store: Store) -> None:
+    """Say that results from encoders that may have seen test rows are ignored, if there are any."""
+    if any(cell.split_ref.encoder for cell in cells):
+        from multilab.experiments.tables import tables_without_rows
+
+        if old := tables_without_rows(store):
+            print(
+                f"ignored: {len(old)} encoded tables in {old[0].parent} and the results computed from them, since an "
+                "encoder may have seen test rows; `multilab store clean --outdated --yes` removes them",
+                file=sys.stderr,
+            )
 
 
 def _run_one(cell: Cell, store: Store, limits: CellLimits | None) -> tuple[str, str | None]:

@@ -235,8 +235,11 @@ class Inventory:
             seed_name=parts.get("seed_name", ""),
         )
         protocol = canonical_json(cell.protocol or {})
-        code = {name: parts.get(name, "") for name in ("encoder", "groups")}
-        ref = SplitRef(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"], **code)
+        encoder = parts["encoder"].partition("+")[2] or "words" if "encoder" in parts else ""
+        groups = "groups" in parts
+        ref = SplitRef(
+            cell.dataset, parts["dataset"], protocol, cell.split, parts["split"], encoder=encoder, groups=groups
+        )
         tuning = Tuning(**tune) if tune else None
         alone = parts.get("measure") == "alone"
         return Cell(parts["kind"], ref, method, parts["seed"], tuning, alone, _observed(parts))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import io
 import json
 from dataclasses import replace
@@ -13,11 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab import datasets
-from multilab.core import canonical_json, json_digest, write_atomically
-from multilab.core.files import parse_json
-from multilab.datasets.errors import DatasetError
+from multilab.core import array_digest, canonical_json, json_digest, parse_json, write_atomically
 from multilab.datasets.table_encoder import TableEncoder, with_grams
-from multilab.experiments.cells import library_versions
+from multilab.experiments.cells import encoder_code, library_versions
+from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import CellInputs, fitted_scaler, indices
 from multilab.experiments.groups import outer_ref
 from multilab.experiments.method import Method, build
@@ -27,9 +28,21 @@ if TYPE_CHECKING:
     from multilab.experiments.cells import Cell, SplitRef
     from multilab.experiments.store import Store
 
-__all__ = ["columns_of", "encoded_rows", "has_grams", "makes_dense", "ref_with_grams", "table_inputs", "table_scaler"]
+__all__ = [
+    "columns_of",
+    "encoded_rows",
+    "has_grams",
+    "makes_dense",
+    "outdated_tables",
+    "ref_with_grams",
+    "table_inputs",
+    "table_scaler",
+    "tables_without_rows",
+]
 
-_GRAMS = "+chars"  # after the digest of the encoder's code
+_GRAMS = "chars"
+_FOLDER = ".encoded"
+_SEAL = 32  # bytes of a checksum
 
 _DENSE = (
     "multilab.methods.bayes.",
@@ -99,54 +112,86 @@ def encoded_rows(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
     Of an inner fold it is that of the outer training rows. The matrix is written next to the cells once, and read by
     all others of the split.
     """
-    return _encoded(outer_ref(ref) if ref.groups else replace(ref, inner=None, digest=""), store)
+    outer = outer_ref(ref) if ref.groups else replace(ref, inner=None, digest="")
+    rows, _ = indices(outer)
+    return _encoded(ref.dataset, ref.dataset_digest, ref.encoder, rows.astype(np.int64).tobytes(), store.root)
 
 
 def ref_with_grams(ref: SplitRef) -> SplitRef:
     """Return a split of a table whose texts are encoded with character n-grams in addition to words."""
-    return replace(ref, encoder=ref.encoder.removesuffix(_GRAMS) + _GRAMS)
+    return replace(ref, encoder=_GRAMS)
 
 
 def has_grams(ref: SplitRef) -> bool:
     """Return whether a split is one of `ref_with_grams`."""
-    return ref.encoder.endswith(_GRAMS)
+    return ref.encoder == _GRAMS
 
 
 @functools.lru_cache(maxsize=2)
-def _encoded(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
-    folder = store.root / ".encoded"
-    made_by = [ref.dataset_digest, ref.protocol, ref.split, ref.encoder, library_versions()]
-    path = folder / f"{json_digest(made_by)}.npz"
+def _encoded(dataset: str, digest: str, kind: str, training_rows: bytes, root: Path) -> tuple[TableEncoder, Any]:
+    """Return the encoder learned from some rows of a table (their numbers as int64), and the encoded table."""
+    rows = np.frombuffer(training_rows, np.int64)
+    # The rows themselves: the same split of the same protocol has others when the table is cut elsewhere.
+    made_by = json_digest([digest, kind, array_digest(rows), library_versions()])
+    path = root / _FOLDER / encoder_code() / made_by
     try:
         return _read(path)
-    except (OSError, ValueError, KeyError, DatasetError):  # not there, or damaged
-        data = _table(ref.dataset, ref.dataset_digest)
-        frame, (rows, _) = data.X, indices(ref)
-        columns = with_grams(data.columns or ()) if has_grams(ref) else data.columns or ()
-        encoder = TableEncoder.learn(frame.iloc[rows], columns, data.label_names)
-        X = encoder.encode(frame).X
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, _bytes(encoder, X))
+    except (OSError, ValueError):  # not there, or damaged
+        data = _table(dataset, digest)
+        columns = with_grams(data.columns or ()) if kind == _GRAMS else data.columns or ()
+        encoder = TableEncoder.learn(data.X.iloc[rows], columns, data.label_names)
+        X = encoder.encode(data.X).X
+        with contextlib.suppress(OSError):  # a store that may only be read
+            write_atomically(path, _bytes(path, encoder, X))
         return encoder, X
+
+
+def outdated_tables(store: Store) -> list[Path]:
+    """Return the encoded tables that other code made, which are not read any more."""
+    return [path for path in sorted(store.root.glob(f"{_FOLDER}/*")) if path.name != encoder_code()]
+
+
+def tables_without_rows(store: Store) -> list[Path]:
+    """Return the encoded tables of a time when their names did not depend on the training rows."""
+    return sorted(store.root.glob(f"{_FOLDER}/*.npz"))
 
 
 @functools.lru_cache(maxsize=2)
 def _table(name: str, digest: str) -> Dataset:
-    return datasets.load(name)
+    data = datasets.load(name)
+    if data.digest != digest:
+        raise ExperimentError(f"{name} has changed since this command began; run it again")
+    return data
 
 
-def _bytes(encoder: TableEncoder, X: Any) -> bytes:
-    buffer, text = io.BytesIO(), np.array(canonical_json(encoder.to_json()))
+def _bytes(path: Path, encoder: TableEncoder, X: Any) -> bytes:
+    """Return the content of a file: a checksum, and a .npz archive."""
+    buffer, text = io.BytesIO(bytes(_SEAL)), np.array(canonical_json(encoder.to_json()))
+    buffer.seek(_SEAL)
     if sp.issparse(X):
         shape = np.array(X.shape)
         np.savez(buffer, encoder=text, data=X.data, indices=X.indices, indptr=X.indptr, shape=shape)
     else:
         np.savez(buffer, encoder=text, dense=X)
+    seal = _seal(path)
+    with buffer.getbuffer() as content:
+        seal.update(content[_SEAL:])
+        content[:_SEAL] = seal.digest()
     return buffer.getvalue()
 
 
+def _seal(path: Path) -> Any:
+    """Return the beginning of a checksum: it covers the name of a file, which says what made the table in it."""
+    return hashlib.sha256(path.name.encode())
+
+
 def _read(path: Path) -> tuple[TableEncoder, Any]:
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as stored:
+        seal = stored.read(_SEAL)
+        if seal != hashlib.file_digest(stored, lambda: _seal(path)).digest():
+            raise ValueError("not what was written")
+        stored.seek(_SEAL)
+        arrays = np.load(stored, allow_pickle=False)
         encoder = TableEncoder.from_json(parse_json(str(arrays["encoder"])))
         if "dense" in arrays:
             return encoder, arrays["dense"]
