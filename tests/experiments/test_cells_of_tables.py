@@ -169,6 +169,13 @@ def test_the_same_rows_cut_elsewhere_have_an_encoder_of_their_own(store):
     assert encoded_rows(second.split_ref, store)[0] == expected
 
 
+def test_a_cell_is_not_computed_from_rows_that_replaced_its_own(store):
+    cell = cut(60)
+    cut(20)
+    with pytest.raises(ExperimentError, match="has changed"):
+        gather(cell, store)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "folder", "moved"),
     [

@@ -6,9 +6,11 @@ import copy
 import json
 import multiprocessing
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import mlflow
+import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
@@ -16,8 +18,8 @@ from mlflow.protos.databricks_pb2 import TEMPORARILY_UNAVAILABLE
 
 from helpers.models_for_use import LABELS, fit_settings, model_of, own_table, register_at_once, write_card
 from multilab.core import MultilabError
-from multilab.experiments import fitting
 from multilab.experiments.store import Store
+from multilab.metrics import registry
 from multilab.models import DeploymentError, SavedModel, champions, load_model
 from multilab.models.champions import challenge
 from multilab.models.model_card import score_text
@@ -108,17 +110,13 @@ def test_a_challenger_that_is_not_better_leaves_the_champion(own_csv, first, whe
     assert MlflowClient(where["uri"]).get_model_version_by_alias("mine", "champion").version == 1
 
 
-def test_a_better_model_becomes_champion_on_the_splits_of_the_new_data(
-    own_csv, own_csv_again, where, tmp_path, monkeypatch
-):
+def test_a_better_model_becomes_champion_on_the_splits_of_the_new_data(own_csv, where, tmp_path, monkeypatch):
     settings = fit_settings()
     settings["mapping"]["s"] = 1e9  # smoothed until neighbours hardly count
     weak = model_of(settings)
     challenge(logged(weak, where), weak, "growing", where, Store(), metric="macro_auc")
     write_card(tmp_path, own_table(150, seed=5))
     monkeypatch.setenv("MULTILAB_CARDS", str(tmp_path))
-    for cached in (fitting._dataset, fitting._splits):  # by name, for one process
-        cached.cache_clear()
     strong = model_of(fit_settings("br_logistic"))
     outcome = challenge(logged(strong, where), strong, "growing", where, Store(), level=0.2)
     assert outcome.alias == "champion", outcome.message
@@ -204,6 +202,20 @@ def test_a_store_that_fails_has_no_champion_for_nobody(weak, where, monkeypatch)
     assert not MlflowClient(where["uri"]).search_model_versions("name = 'unread'")
 
 
+def test_a_champion_is_compared_by_the_formula_of_today(weak, where, source, monkeypatch):
+    model, entry = weak
+    challenge(entry, model, "formulas", where, Store(), metric="hamming_loss")
+    source("    return counts.share_wrong\n", "    return 10 + counts.share_wrong\n", "metrics")
+    loss = registry.METRICS["hamming_loss"]
+    for table in (registry._STANDARD, registry._ALL):
+        monkeypatch.setitem(table, "hamming_loss", replace(loss, formula=lambda *given: 10 + loss.formula(*given)))
+    other = model_of(fit_settings("elm"))
+    compared = []
+    monkeypatch.setattr(champions, "corrected_resampled_p", lambda gains, *_: compared.append(gains) or 1.0)
+    challenge(logged(other, where), other, "formulas", where, Store())
+    assert np.abs(compared[0]).max() < 1 < other.metadata.metrics["hamming_loss"]["mean"]
+
+
 @pytest.mark.parametrize("target", ["os.system", "sklearn.datasets._base.os.system", "hydra.utils.instantiate"])
 def test_the_settings_of_a_foreign_champion_call_nothing(weak, where, target, monkeypatch, tmp_path):
     model, name = weak[0], f"foreign-{target}"
@@ -216,14 +228,6 @@ def test_the_settings_of_a_foreign_champion_call_nothing(weak, where, target, mo
     ):
         challenged(weak, name, where)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.fixture
-def own_csv_again():
-    """Let later tests read the first data set again."""
-    yield
-    for cached in (fitting._dataset, fitting._splits):
-        cached.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -231,12 +231,27 @@ def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
         meta = datasets.prepared_meta(dataset)
     assert meta is not None
     text = canonical_json(protocol)
+    _forget_replaced(dataset, text, (meta["digest"], *digests))
     encoder = "words" if "kinds" in meta else ""
     groups = "groups" in meta
     return [
         SplitRef(dataset, meta["digest"], text, index, digest, encoder=encoder, groups=groups)
         for index, digest in enumerate(digests)
     ]
+
+
+_planned: dict[tuple[str, str], tuple[str, ...]] = {}
+
+
+def _forget_replaced(dataset: str, protocol: str, digests: tuple[str, ...]) -> None:
+    """Forget the data and the rows that this process has loaded by their names, if others have these names now."""
+    if _planned.setdefault((dataset, protocol), digests) != digests:
+        from multilab.experiments import fitting
+
+        fitting._dataset.cache_clear()
+        fitting._splits.cache_clear()
+        _planned.clear()
+        _planned[dataset, protocol] = digests
 
 
 def with_reads(cells: Iterable[Cell]) -> list[Cell]:

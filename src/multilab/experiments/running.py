@@ -11,7 +11,8 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from multilab.experiments.cells import Cell
+from multilab.experiments import fitting
+from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fit_costs import RECALL, Meter, blas_libraries, model_bytes, neighbour_recall, one_thread
 from multilab.experiments.fitting import (
@@ -28,6 +29,7 @@ from multilab.experiments.hidden_labels import hide
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
+from multilab.model_selection import indices_digest
 
 if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel
     import numpy as np
@@ -42,7 +44,10 @@ def gather(cell: Cell, store: Store) -> CellInputs:
     ------
     MethodError
         If labels are missing and the method cannot learn from partially observed labels.
+    ExperimentError
+        If the dataset was replaced after the key of the cell was computed.
     """
+    _check_rows(cell.split_ref)
     if cell.observed and cell.observed.hidden == "missing":
         check_learns_from_missing(build(cell.method))
     for read in cell.reads:
@@ -58,6 +63,13 @@ def gather(cell: Cell, store: Store) -> CellInputs:
     if has_unobserved(inputs.Y_train):  # an estimator of another package would take -1 for a class
         check_learns_from_missing(build(cell.method))
     return hide(inputs, *indices(cell.split_ref), cell) if cell.observed else inputs
+
+
+def _check_rows(ref: SplitRef) -> None:
+    """Refuse data and rows that are not those of the key: another command may replace a table meanwhile."""
+    other_data = not ref.encoder and fitting._dataset(ref.dataset).digest != ref.dataset_digest
+    if other_data or (ref.split >= 0 and indices_digest(*indices(ref)) != ref.digest):
+        raise ExperimentError(f"{ref.dataset} has changed since this command began; run it again")
 
 
 def inner_inputs(cell: Cell, tuning: Tuning, store: Store) -> list[CellInputs]:
