@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from helpers.laboratory import CHECKOUT, Laboratory
-from multilab.core import json_digest
+from multilab.core import json_digest, read_sealed
 from multilab.experiments.store import Store
 
 KILLS = 20
@@ -446,7 +446,7 @@ def left_by(command: str, lab: Laboratory) -> dict[str, object]:
         scores = hashlib.sha256((lab.root / "reports/quick/scores.csv.gz").read_bytes()).hexdigest()
         return {**arrays(lab.root / ".cells"), "scores.csv.gz": scores, "runs": published(lab)}
     if command == "tune":
-        notes = [json.loads(path.read_text()) for path in lab.root.glob(".cells/.runs/search-*.json")]
+        notes = [read_sealed(path) for path in lab.root.glob(".cells/.runs/search-*.json")]
         assert notes, "no note of the search"
         (trials,) = {note["trials"] for note in notes}
         return {"trials": trials, "runs": published(lab)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 mlflow = pytest.importorskip("mlflow")
 
 from multilab.cli import main  # noqa: E402
+from multilab.core import read_sealed, write_sealed  # noqa: E402
 from multilab.experiments import publish  # noqa: E402
 from multilab.experiments.store import Store  # noqa: E402
 from multilab.experiments.tune import read_searches  # noqa: E402
@@ -80,22 +80,24 @@ def test_runs_are_published_later_and_only_once(unreachable, monkeypatch, capsys
     assert "0 created, 1 kept" in capsys.readouterr().out
 
 
-def test_a_run_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsys):
+def test_a_run_whose_cells_are_gone_and_a_damaged_note_are_left_out(unreachable, monkeypatch, capsys):
     folder, *_ = unreachable
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MULTILAB_CACHE", str(folder / "data"))
     monkeypatch.delenv("MULTILAB_CELLS", raising=False)
     (note,) = (folder / ".cells" / ".runs").glob("run-*.json")
-    other = note.with_name("run-other.json")
-    content = json.loads(note.read_text())
+    other, damaged = (note.with_name(f"run-{name}.json") for name in ("other", "damaged"))
+    content = read_sealed(note)
     content["settings"]["seed"] = 5
-    other.write_text(json.dumps(content))
+    write_sealed(other, content)
+    damaged.write_bytes(note.read_bytes()[:50])
     try:
         assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'some.db'}"]) == 0
     finally:
         other.unlink()
+        damaged.unlink()
     printed = capsys.readouterr().out
-    assert "1 of 2 runs left out" in printed
+    assert "2 of 3 runs left out" in printed
     assert "1 created" in printed
 
 
@@ -121,13 +123,13 @@ def test_nothing_to_publish_is_reported(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "mlflow.db").exists()
 
 
-def test_a_search_is_published_from_its_note(tmp_path, monkeypatch):
+def test_a_search_is_published_from_its_note_until_its_formula_changes(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     argv = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, seed: 0}", "tracking.artifacts=a"]
     argv += ["tune.n_trials=3", "tune.metric=hamming_loss", f"tracking.uri=sqlite:///{tmp_path}/m.db"]
     assert main(["tune", *argv]) == 0
-    (found,) = read_searches(Store(), {})
+    (found,), _ = read_searches(Store(), {})
     trials = [float(line.rpartition(",")[2]) for line in found.trials.splitlines()[1:]]
     where = ["--tracking-uri", f"sqlite:///{tmp_path}/later.db", "--tracking-artifacts", "b"]
     assert main(["study", "publish", "--runs", *where]) == 0
@@ -139,3 +141,5 @@ def test_a_search_is_published_from_its_note(tmp_path, monkeypatch):
         steps = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "trial.hamming_loss")}
         assert steps == dict(enumerate(trials))
         assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["trials.csv"]
+    source("    return counts.share_wrong\n", "    return -counts.share_wrong\n", "metrics")
+    assert read_searches(Store(), {}) == ([], 1)

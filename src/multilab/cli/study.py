@@ -243,14 +243,15 @@ def _publish_runs(where: dict[str, str]) -> int:
 
     store = Store()
     runs, left_out = read_runs(store, where)
-    results = [*runs, *read_searches(store, where)]
+    searches, searches_left_out = read_searches(store, where)
+    results, left_out = [*runs, *searches], left_out + searches_left_out
     if results:
         publish_results(results, where)
     elif not left_out:
         print(f"nothing to publish: no runs of `multilab train` or `multilab tune` in {store.root}")
     if left_out:
-        total = len(runs) + left_out
-        print(f"{left_out} of {total} runs left out: settings, code or data changed since; train them again")
+        total = len(results) + left_out
+        print(f"{left_out} of {total} runs left out: settings, code or data changed since; run them again")
     return 0
 
 

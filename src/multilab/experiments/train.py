@@ -1,6 +1,5 @@
 """`multilab train`: one method on one dataset, composed, planned, executed, evaluated and tracked."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multilab.core import MultilabError, json_digest, read_json, write_atomically
+from multilab.core import MultilabError, json_digest, read_sealed, write_sealed
 from multilab.datasets import prepared_meta
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cell_metrics import cell_metrics
@@ -128,7 +127,18 @@ def track(results: Sequence[Any]) -> None:
 def leave_note(store: Store, settings: dict[str, Any], name: str, content: dict[str, Any]) -> None:
     """Leave a note next to the cells, so `study publish --runs` can publish them if MLflow did not answer."""
     if settings["publish"]:
-        write_atomically(store.root / ".runs" / f"{name}.json", json.dumps(content))
+        write_sealed(store.root / ".runs" / f"{name}.json", content)
+
+
+def read_notes(store: Store, kind: str) -> dict[str, dict[str, Any]]:
+    """Return the notes of a kind ("run", "search") in a store of cells by their names; a damaged one is empty."""
+    notes = {}
+    for path in sorted((store.root / ".runs").glob(f"{kind}-*.json")):
+        try:
+            notes[path.stem] = read_sealed(path)
+        except (OSError, ValueError):
+            notes[path.stem] = {}
+    return notes
 
 
 def _planned(settings: dict[str, Any], store: Store) -> list[Cell]:
@@ -151,17 +161,16 @@ def cells_of(settings: dict[str, Any]) -> list[Cell]:
 
 
 def read_runs(store: Store, where: dict[str, str]) -> tuple[list[Run], int]:
-    """Return the runs with notes in a store of cells, and the number of notes whose cells are gone."""
+    """Return the runs with notes in a store of cells, and the number of notes that are damaged or without cells."""
     runs, left_out = [], 0
-    for path in sorted((store.root / ".runs").glob("run-*.json")):
-        settings, metrics = (read_json(path)[name] for name in ("settings", "metrics"))
+    for note in read_notes(store, "run").values():
         try:
-            cells = cells_of(settings)
+            cells = cells_of(note["settings"]) if note else []
         except MultilabError:  # its dataset or protocol is gone
             cells = []
         if cells and all(store.has(cell.key) for cell in cells):
-            scores = [cell_metrics(cell, store, settings["conventions"]) for cell in cells]
-            runs.append(Run(settings, cells, scores, metrics, where))
+            scores = [cell_metrics(cell, store, note["settings"]["conventions"]) for cell in cells]
+            runs.append(Run(note["settings"], cells, scores, note["metrics"], where))
         else:
             left_out += 1
     return runs, left_out

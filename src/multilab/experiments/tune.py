@@ -1,5 +1,6 @@
 """`multilab tune`: a search on all rows of one dataset, and the text that reports it."""
 
+import contextlib
 import csv
 import functools
 import io
@@ -14,7 +15,7 @@ from typing import Any
 
 import optuna
 
-from multilab.core import json_digest, read_json
+from multilab.core import MultilabError, json_digest
 from multilab.core.shell import short_path
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cells import Cell, split_refs
@@ -29,7 +30,7 @@ from multilab.experiments.running import inner_inputs
 from multilab.experiments.search import default_trial, search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
-from multilab.experiments.train import leave_note, near_bounds, track
+from multilab.experiments.train import leave_note, near_bounds, read_notes, track
 from multilab.experiments.trials import finished_trials, load_search, open_journal, safe_url
 from multilab.metrics import METRICS
 
@@ -139,7 +140,7 @@ def _run(cfg: Any, engine: Engine) -> Search:
     ]
     print("\n".join(lines))
     note = {"settings": settings, "plan": asdict(found.plan), "best": best, "trials": trials}
-    leave_note(store, settings, f"search-{json_digest([cell.key, trials])[:16]}", note)
+    leave_note(store, settings, _note_name(found), note)
     return found
 
 
@@ -204,10 +205,21 @@ def cell_of(settings: dict[str, Any]) -> Cell:
     return Cell("train", every_row, method, settings["seed"], observed=ObservedShare.from_setting(settings["observed"]))
 
 
-def read_searches(store: Store, where: dict[str, str]) -> list[Search]:
-    """Return the searches with notes in a store of cells."""
-    notes = [read_json(path) for path in sorted((store.root / ".runs").glob("search-*.json"))]
-    return [Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) for note in notes]
+def read_searches(store: Store, where: dict[str, str]) -> tuple[list[Search], int]:
+    """Return the searches with notes in a store of cells, and the number of notes that are damaged or out of date."""
+    searches = []
+    notes = read_notes(store, "search")
+    for name, note in notes.items():
+        with contextlib.suppress(MultilabError):  # its dataset or protocol is gone
+            found = Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) if note else None
+            if found and _note_name(found) == name:
+                searches.append(found)
+    return searches, len(notes) - len(searches)
+
+
+def _note_name(found: Search) -> str:
+    """Return the name of the note of a search: another one when data, code or the formula of the metric change."""
+    return f"search-{json_digest([search_name(found.cell, found.plan), found.trials])[:16]}"
 
 
 def _headline(study: Any, cell: Any, plan: Any, new: int) -> str:
