@@ -222,14 +222,28 @@ def test_encoded_tables_of_other_code_are_named_once_and_removed(store, capsys, 
     assert store.has(cell.key)
 
 
-def test_words_are_not_scaled(store):
-    ref = cell_of(added(table(), "reviews")).split_ref
+@pytest.mark.parametrize("preprocessing", ["standard", "minmax"])
+def test_numbers_beside_words_are_centred_and_scaled_and_words_are_left(store, preprocessing):
+    rows = table().assign(
+        year=2000.0 + np.arange(80) % 20, votes=np.exp(np.arange(80) / 6.0), rare=np.arange(80) // 70 * 8
+    )
+    ref = cell_of(added(rows, "reviews")).split_ref
     encoder, X = encoded_rows(ref, store)
-    for preprocessing in ("standard", "minmax"):
-        scaled = table_scaler(preprocessing, X, encoder).transform(X)
-        words = encoder.unscaled
-        assert (scaled[:, words] != X[:, words]).nnz == 0
-        assert (scaled != X).nnz > 0
+    scaled = table_scaler(preprocessing, X, encoder).transform(X)
+    assert (scaled[:, encoder.unscaled] != X[:, encoder.unscaled]).nnz == 0
+    column = {name: k for k, name in enumerate(encoder.feature_names)}
+    year, votes, rare, country = (
+        scaled[:, column[name]].toarray().ravel() for name in ("year", "votes", "rare", "country=DE")
+    )
+    assert set(country) == {0.0, 1.0}
+    if preprocessing == "standard":
+        assert year.mean() == pytest.approx(0, abs=1e-12)
+        assert year.std() == pytest.approx(1 / 3)
+        assert (votes.max(), np.abs(votes).max()) == (1, 1)
+    else:
+        assert (year.min(), year.max()) == (0, 1)
+        assert (votes.min(), votes.max()) == pytest.approx((0, 1))
+    assert np.flatnonzero(rare).tolist() == list(range(70, 80))  # zeros stay, so the column stays sparse
     assert table_scaler("none", X, encoder) is None
 
 

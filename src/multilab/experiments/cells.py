@@ -211,7 +211,7 @@ def observed_code() -> str:
 
 def encoder_code() -> str:
     """Return the digest of the code that encodes the columns of a table as numbers."""
-    return formulas_digest("datasets", "experiments/tables.py")[:16]
+    return formulas_digest("datasets", "experiments/tables.py", "methods/mixed_scaler.py")[:16]
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import CellInputs, fitted_scaler, indices
 from multilab.experiments.groups import outer_ref
 from multilab.experiments.method import Method, build
+from multilab.methods.mixed_scaler import MixedScaler
 
 if TYPE_CHECKING:
     from multilab.datasets import Dataset
@@ -74,15 +75,14 @@ def table_inputs(cell: Cell, store: Store) -> CellInputs:
 
 
 def table_scaler(preprocessing: str, X: Any, encoder: TableEncoder, columns: np.ndarray | None = None) -> Any | None:
-    """Return `fitted_scaler` of a method's preprocessing, except for words of free text, which are not scaled.
+    """Return the scaler of a method's preprocessing: `MixedScaler` beside words of free text, else `fitted_scaler`.
 
     X has some columns of the encoder, by default all.
     """
-    scaler = fitted_scaler(preprocessing, X)
-    unscaled = np.isin(np.arange(encoder.width) if columns is None else columns, encoder.unscaled)
-    if scaler is not None and unscaled.any():  # then X is sparse, and the scaler divides only
-        scaler.scale_[unscaled] = 1.0
-    return scaler
+    words = np.flatnonzero(np.isin(np.arange(encoder.width) if columns is None else columns, encoder.unscaled))
+    if preprocessing == "none" or not len(words):
+        return fitted_scaler(preprocessing, X)
+    return MixedScaler(words, preprocessing).fit(X)
 
 
 def columns_of(method: Method, encoder: TableEncoder) -> np.ndarray | None:
