@@ -74,7 +74,12 @@ def test_on_sparse_rows_linear_methods_come_first_and_nothing_is_standardised(tm
     assert {entry.name for entry in ordered[2:4]} == {"br_logistic", "cc_logistic"}
     assert ordered[1].seconds < 1  # by the words of a row, not by all words
     assert all(member.method.preprocessing != "standard" for member in chosen)
-    assert next(m for m in chosen if m.name == "br_logistic").changes == {"preprocessing": "none"}  # `fit` must know
+    changes = next(m for m in chosen if m.name == "br_logistic").changes  # `fit` must know
+    assert changes == {"preprocessing": "none"}
+    of_text = next(m for m in portfolio.select(None, text=True) if m.name == "br_logistic")
+    assert of_text.changes == {"estimator__solver": "liblinear", "estimator__dual": True}
+    assert of_text.method.preprocessing == "standard"
+    assert not portfolio.select("br_logistic")[0].changes
     stack = next(m for m in chosen if m.name == "mlwse_l1").method
     assert all(load_method(name).preprocessing == "none" for name in stack.base_scores)
     assert portfolio.members["br_logistic"].method.preprocessing == "standard"  # of dense rows
@@ -233,7 +238,7 @@ def test_a_portfolio_that_is_missing_or_wrong_is_refused(tmp_path, monkeypatch):
     for text, message in {
         "metrics: [macro_f1]": "methods is missing",
         "{methods: [mlknn], metrics: [macro_f1], baseline: mlknn}": "must be a mapping",
-        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have chars, define, linear, reason",
+        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have chars, define, linear, reason, set, sparse, words",
     }.items():
         (tmp_path / "portfolio.yaml").write_text(text)
         with pytest.raises(ExperimentError, match=message):

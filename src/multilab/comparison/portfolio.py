@@ -15,7 +15,7 @@ from multilab.experiments.method import Method, load_method
 
 __all__ = ["Portfolio", "PortfolioMethod", "load_portfolio"]
 
-_BLOCK = {"reason", "set", "define", "linear", "sparse", "chars"}
+_BLOCK = {"reason", "set", "define", "linear", "words", "sparse", "chars"}
 CHARS = "_chars"
 """End of the name of a member that gets character n-grams of texts in addition to words."""
 
@@ -36,6 +36,8 @@ class PortfolioMethod:
         Whether it has a file ``conf/method/<name>.yaml``; the baseline is defined in the portfolio itself.
     linear : bool
         Whether its work grows with the entries of a sparse matrix that are not 0.
+    words : dict
+        Further changes on a table with free text.
     sparse : dict
         Further changes on a sparse matrix.
     chars : bool
@@ -49,6 +51,7 @@ class PortfolioMethod:
     linear: bool = False
     sparse: dict[str, Any] = field(default_factory=dict)
     chars: bool = False
+    words: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -64,7 +67,13 @@ class PortfolioMethod:
     def on_sparse(self) -> "PortfolioMethod":
         """Return the member for a sparse matrix, without standardisation."""
         changes = {"preprocessing": "none"} if self.method.preprocessing == "standard" else {}
-        changes |= self.sparse
+        return self._changed(changes | self.sparse)
+
+    def on_words(self) -> "PortfolioMethod":
+        """Return the member for a table with free text."""
+        return self._changed(self.words)
+
+    def _changed(self, changes: dict[str, Any]) -> "PortfolioMethod":
         return replace(self, method=self.method.with_params(changes), changes=self.changes | changes)
 
 
@@ -91,8 +100,8 @@ class Portfolio:
     def select(self, patterns: str | None, sparse: bool = False, text: bool = False) -> list[PortfolioMethod]:
         """Return the methods that a comma-separated list of names and globs selects, all of the portfolio for None.
 
-        A method that is in the portfolio has the portfolio's arguments, those for a sparse matrix with ``sparse``.
-        Members with character n-grams are left out unless there is free ``text``.
+        A method that is in the portfolio has the portfolio's arguments, those for a sparse matrix with ``sparse``, those
+        for words with free ``text``. Members with character n-grams are left out unless there is free ``text``.
 
         Raises
         ------
@@ -104,7 +113,9 @@ class Portfolio:
         else:
             known = [*dict.fromkeys([*self.members, *names("method")])]
             chosen = list(dict.fromkeys(name for pattern in _split(patterns) for name in _matching(pattern, known)))
-        listed = {name: one.on_sparse() for name, one in self.members.items()} if sparse else self.members
+        listed = dict(self.members)
+        if sparse or text:
+            listed = {name: one.on_sparse() if sparse else one.on_words() for name, one in listed.items()}
         chosen = [name for name in chosen if text or name not in listed or not listed[name].chars]
         members = [listed.get(name) or PortfolioMethod(load_method(name), "", {}) for name in chosen]
         for member in members:
@@ -166,4 +177,5 @@ def _member(path: str, name: str, block: Any) -> PortfolioMethod:
         linear=bool(block.get("linear")),
         sparse=block.get("sparse") or {},
         chars=chars,
+        words=block.get("words") or {},
     )

@@ -56,7 +56,7 @@ class MixedScaler:
             centre, width = values.min(axis=0), np.ptp(values, axis=0)
             width[mostly_zero] = np.abs(values[:, mostly_zero]).max(axis=0)
         centre[mostly_zero] = 0.0
-        width[width == 0] = 1.0
+        width[np.ptp(values, axis=0) == 0] = 1.0  # the deviation of a constant may be a rounding error
         self.factor_, self.offset_ = np.ones(d), np.zeros(d)
         self.factor_[numbers], self.offset_[numbers] = 1 / width, -centre / width
         return self
