@@ -22,6 +22,7 @@ import pytest
 import yaml
 
 pytest.importorskip("distributed", reason="the engine dask: pip install distributed")
+pytest.importorskip("hydra", reason="needs Hydra, which is not installed")  # in the processes of the workers
 
 from helpers.dask_cluster import (
     SCRIPTS,

@@ -29,6 +29,7 @@ from multilab.experiments.verify import (
     tolerance,
 )
 
+pytest.importorskip("hydra", reason="needs Hydra, which is not installed")  # in processes of its own
 pytestmark = pytest.mark.xdist_group("gate")
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import yaml
-from hydra.utils import instantiate
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -16,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
+from multilab.experiments.method import Method, build
 from multilab.methods.base import MethodError
 from multilab.methods.out_of_fold import fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.stacking.mlwse import MLWSE
@@ -286,8 +286,8 @@ def test_half_samples_are_scored_by_the_models_of_the_other_half():
 def test_the_reference_code_s_third_base_classifier_is_a_chain_of_forests():
     X, Y = data()
     settings = yaml.safe_load((CONF / "mlwse_l1_literal.yaml").read_text(encoding="utf-8"))
-    arguments = ("_target_", "estimators", "final_estimator", "cv")
-    model = instantiate({name: settings[name] for name in arguments}, random_state=0, _convert_="all").fit(X, Y)
+    params = {name: settings[name] for name in ("estimators", "final_estimator", "cv")}
+    model = build(Method("mlwse", settings["_target_"], params | {"random_state": 0})).fit(X, Y)
     assert model.cv == "half"
     third = model.estimators_[2]
     assert isinstance(third, ClassifierChain)

@@ -1,7 +1,6 @@
 """Settings of `train` and `tune` composed and checked with Hydra: overrides, sweeps, launchers.
 
-The one file that knows Hydra. It needs two of its private modules: only there can the source of settings be replaced
-that Hydra reads folders by.
+It needs two private modules of Hydra: only there can the source of settings be replaced that Hydra reads folders by.
 
 Dataset cards are data: Hydra neither finds nor composes them. ``dataset`` is the name of a card, checked against the
 catalogue before Hydra sees it. Everything else is checked when composed, before any cell is run.
