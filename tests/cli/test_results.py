@@ -63,8 +63,19 @@ def test_over_several_datasets_means_and_average_ranks():
     values = {"mlknn": (0.1, 0.3, 0.2), "elm": (0.2, 0.1, 0.3)}
     rows = [row(d, m, loss) for m, losses in values.items() for d, loss in zip("abc", losses, strict=True)]
     lines = lines_of(sweep_table(rows, ["hamming_loss", "macro_f1"]))
-    assert lines["mlknn"][:4] == ["0.2000*", "1.33", "0.5000*", "0.0"]
-    assert lines["elm"][:4] == ["0.2000", "1.67", "0.5000*", "0.0"]
+    assert lines["mlknn"][:4] == ["0.2000*", "1.33*", "0.5000*", "0.0"]
+    assert lines["elm"][:4] == ["0.2000*", "1.67", "0.5000*", "0.0"]
+
+
+def test_over_several_datasets_the_best_value_of_each_column_is_marked():
+    """The best average rank can belong to another method than the best mean."""
+    values = {"often": ((0.2, 0.2, 0.9), 0.6), "even": ((0.3, 0.3, 0.3), 0.7)}
+    rows = [row(d, m, loss, f1) for m, (losses, f1) in values.items() for d, loss in zip("abc", losses, strict=True)]
+    table = result_table(rows, ["hamming_loss", "macro_f1"])
+    best = {table.heads[i]: [line[0].text for line in table.rows if line[i].best] for i in (1, 2, 3)}
+    assert best == {"hamming_loss": ["even"], "rank": ["often"], "macro_f1": ["even"]}
+    assert r"\textbf{0.3000}" in as_latex(table)
+    assert r"\textbf{0.4333}" not in as_latex(table)
 
 
 def test_what_is_missing_is_said_and_not_ranked():

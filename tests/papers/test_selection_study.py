@@ -342,7 +342,7 @@ def test_every_column_has_its_kind_and_yeast_the_printed_sizes():
     assert study.repetitions_of("lwmf") == (5, False)
 
 
-def test_extra_columns_are_in_the_tables_without_a_rank(tmp_path):
+def test_extra_columns_are_in_the_tables_without_a_rank_and_may_be_best(tmp_path):
     content = {
         "sets": {"description": "", "methods": ["c-sets"], "show_with_main": True},
         "other": {"methods": ["b-other"]},
@@ -354,9 +354,9 @@ def test_extra_columns_are_in_the_tables_without_a_rank(tmp_path):
     assert table.heads == ("a", "b", "c (sets)")
     cells = dict(table.rows)["x"]
     assert [(cell.text, cell.best) for cell in cells] == [
-        ("0.1000", True),
+        ("0.1000", False),
         ("0.2000", False),
-        ("0.0500", False),
+        ("0.0500", True),
     ]
     assert [cell.text for cell in table.average_ranks] == ["1.33", "1.67", "–"]
 

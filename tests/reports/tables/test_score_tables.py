@@ -82,6 +82,23 @@ def test_costs_are_means_with_the_least_marked(fake):
     assert memory.rows[0][1][0].std == "0"
 
 
+def test_a_stack_is_as_expensive_as_its_base_scores(copy):
+    measured = pd.read_csv(copy / "measured.csv")
+    stacks = measured["method"].str.startswith("mlwse")
+    measured.loc[stacks, ["fit_seconds", "input_seconds", "predict_seconds", "model_bytes"]] = 0.001, 1000.0, 1e-6, 1
+    measured.loc[~stacks, "input_seconds"] = 0.0
+    measured.to_csv(copy / "measured.csv", index=False)
+    report = load_report(copy)
+    total, *parts = cost_tables(report)
+    marked = {name for name, entry in zip(report.methods, total.rows[0][1], strict=True) if entry.best}
+    assert marked
+    assert not any(name.startswith("mlwse") for name in marked)
+    texts = dict(zip(report.methods, (entry.text for entry in total.rows[0][1]), strict=True))
+    assert texts["mlwse_l21"] == number(1000.001)
+    assert len(parts) == 5
+    assert not any(entry.best for table in parts for _, entries in table.rows for entry in entries)
+
+
 def test_the_recall_of_approximate_neighbours_is_shown_where_it_was_measured(copy):
     measured = pd.read_csv(copy / "measured.csv")
     approximate = measured["method"] == "mlwse_l21"

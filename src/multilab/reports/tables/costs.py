@@ -10,30 +10,36 @@ from multilab.reports.tables.scores import ScoreTable, best_first, table_rows
 from multilab.statistics import rank_rows, summarise
 from multilab.statistics.result_files import read_table
 
-_COSTS = (
-    ("fit_seconds", "Time to fit", "s", 1.0),
-    ("input_seconds", "Time to fit the base scores it reads, shared by all who read them", "s", 1.0),
-    ("predict_seconds", "Time to predict", "s", 1.0),
-    ("peak_mb", "Peak memory", "MB", 1.0),
-    ("model_bytes", "Size of the model", "kB", 1e3),
-)
 _RECALL = "neighbour_recall"
 
 
 def cost_tables(report: ReportData) -> tuple[ScoreTable, ...]:
     """Return the measured costs: mean and standard deviation over splits, least in bold.
 
+    If methods of the study read base scores, only the time to fit has them in; no other table has bold entries then.
     The last table is the recall of approximate neighbours, largest in bold, of all columns that have it.
     """
-    tables = [
-        _table(report, column, title, report.methods, divisor, unit=unit) for column, title, unit, divisor in _COSTS
+    measured = report.measured
+    if measured is None:
+        return ()
+    own = _numbers(measured, "fit_seconds")
+    inputs = _numbers(measured, "input_seconds").fillna(0.0)
+    reads = bool((inputs[measured["method"].isin(report.methods)] > 0).any())
+    direction, without = ("", ", without base methods") if reads else ("min", "")
+    tables = [_table(report, own + inputs, f"Time to fit{', base scores included' if reads else ''}", "s", "min")]
+    if reads:
+        tables.append(_table(report, own, "Time to fit, without base scores", "s", direction))
+        tables.append(_table(report, inputs, "Time to fit base scores, shared by all who read them", "s", direction))
+    tables += [
+        _table(report, _numbers(measured, "predict_seconds"), f"Time to predict{without}", "s", direction),
+        _table(report, _numbers(measured, "peak_mb"), f"Peak memory{without}", "MB", direction),
+        _table(report, _numbers(measured, "model_bytes") / 1e3, f"Size of the model{without}", "kB", direction),
     ]
     columns = (*report.methods, *(column for variant in report.variants for column in variant.methods))
-    measured = report.measured if report.measured is not None and _RECALL in report.measured else None
-    known = set() if measured is None else set(measured.dropna(subset=_RECALL)["method"])
-    approximate = tuple(method for method in columns if method in known)
-    if approximate:
-        tables.append(_table(report, _RECALL, "Recall of approximate neighbours", approximate, arrow="↑"))
+    recall = _numbers(measured, _RECALL)
+    known = set(measured.loc[recall.notna(), "method"])
+    if approximate := tuple(method for method in columns if method in known):
+        tables.append(_table(report, recall, "Recall of approximate neighbours", "", "max", approximate))
     return tuple(table for table in tables if table is not None)
 
 
@@ -55,25 +61,26 @@ def core_hours(report: ReportData) -> float | None:
     return float(seconds) / 3600
 
 
+def _numbers(measured: pd.DataFrame, column: str) -> pd.Series:
+    """Return one measurement of all cells, NaN where a cell, or the whole study, does not have it."""
+    return pd.to_numeric(measured[column] if column in measured else pd.Series(math.nan, measured.index), "coerce")
+
+
 def _table(
     report: ReportData,
-    column: str,
+    values: pd.Series,
     title: str,
-    methods: tuple[str, ...],
-    divisor: float = 1.0,
-    unit: str = "",
-    arrow: str = "",
+    unit: str,
+    direction: str,
+    methods: tuple[str, ...] = (),
 ) -> ScoreTable | None:
-    """Return the table of one measurement, None if no cell has it; with ``arrow`` large values are good."""
-    if report.measured is None or column not in report.measured:
+    """Return the table of one measurement, None if no cell has it; with ``max`` large values are good."""
+    if report.measured is None or not (values.fillna(0) > 0).any():
         return None
-    values = pd.to_numeric(report.measured[column], errors="coerce") / divisor
-    if not (values.fillna(0) > 0).any():
-        return None
-    long = report.measured.assign(metric=column, value=values)
-    summary = summarise(long, column, report.datasets, methods)
-    ranks = rank_rows(summary.mean, "max" if arrow else "min")
-    rows = table_rows(summary, ranks.to_dict("index"), number)
+    methods = methods or report.methods
+    summary = summarise(report.measured.assign(metric=title, value=values), title, report.datasets, methods)
+    ranks = rank_rows(summary.mean, direction or "min")
     order = best_first(ranks[list(methods)].mean().fillna(math.inf))
     titles = tuple(report.method_title(method) for method in methods)
-    return ScoreTable(title, titles, rows, order, unit=unit, arrow=arrow)
+    arrow = "↑" if direction == "max" else ""
+    return ScoreTable(title, titles, table_rows(summary, direction, number), order, unit=unit, arrow=arrow)

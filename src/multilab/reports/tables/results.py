@@ -4,7 +4,7 @@ import csv
 import io
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,8 +48,9 @@ def result_table(rows: Sequence[ResultRow], metrics: Sequence[str], spread: bool
     """Return the table of some results: one line per method and settings, sorted by the first metric.
 
     On one dataset an entry is the mean over the splits, with the standard deviation if ``spread``. Over several it is
-    the mean over the datasets, and the average rank by the first metric has a column of its own; a method without a
-    result on one of them has no entry. The best entry of a metric is that of the best average rank.
+    the mean over the datasets, and the average rank by the first metric has a column of its own, which orders the
+    lines; a method without a result on one of them has no entry. The best entry of a column is the one with the best
+    value.
     """
     lines: dict[str, dict[str, ResultRow]] = {}
     several_protocols = len({row.protocol for row in rows}) > 1
@@ -73,8 +74,9 @@ def result_table(rows: Sequence[ResultRow], metrics: Sequence[str], spread: bool
     heads = list(metrics)
     directions: list[str] = [METRICS[metric].direction for metric in metrics]
     if len(datasets) > 1 and orders:
-        ranks = orders[0].items()
-        columns.insert(1, {label: Entry("-" if math.isinf(rank) else f"{rank:.2f}") for label, rank in ranks})
+        ranks = orders[0]
+        texts = {label: "-" if math.isinf(rank) else f"{rank:.2f}" for label, rank in ranks.items()}
+        columns.insert(1, {label: Entry(texts[label], best=_is_best(ranks[label], ranks.values())) for label in ranks})
         heads.insert(1, "rank")
         directions.insert(1, "")
     body = []
@@ -116,9 +118,9 @@ def _single(lines: dict[str, dict[str, ResultRow]], dataset: str, metric: str, s
     return entries, order, []
 
 
-def _is_best(value: float, values: Sequence[float]) -> bool:
-    """Tell whether a value is the smallest of some, rounding aside."""
-    return bool(values) and math.isclose(value, min(values), rel_tol=1e-9, abs_tol=1e-12)
+def _is_best(value: float, values: Collection[float]) -> bool:
+    """Tell whether a finite value is the smallest of some, rounding aside."""
+    return math.isfinite(value) and bool(values) and math.isclose(value, min(values), rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _over(lines: dict[str, dict[str, ResultRow]], datasets: list[str], metric: str) -> _Column:
@@ -132,11 +134,12 @@ def _over(lines: dict[str, dict[str, ResultRow]], datasets: list[str], metric: s
     table = table.drop(index=left_out)
     everywhere = [label for label, group in lines.items() if all(d in group and group[d].complete for d in datasets)]
     full = table.loc[:, [label for label in everywhere if len(table) and table[label].notna().all()]]
-    ranks = rank_rows(full, METRICS[metric].direction).mean() if full.shape[1] else pd.Series(dtype=float)
+    direction = METRICS[metric].direction
+    ranks = rank_rows(full, direction).mean() if full.shape[1] else pd.Series(dtype=float)
+    means = full.mean()
+    losses = means if direction == "min" else -means
     entries = {
-        label: Entry(f"{full[label].mean():.4f}", best=_is_best(ranks[label], list(ranks)))
-        if label in full
-        else Entry("-")
+        label: Entry(f"{means[label]:.4f}", best=_is_best(losses[label], list(losses))) if label in full else Entry("-")
         for label in lines
     }
     return entries, {label: float(ranks.get(label, math.inf)) for label in lines}, left_out

@@ -1,14 +1,14 @@
 """Tables of scores: mean and spread, best in bold, the average rank apart."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from multilab.reports.data import ReportData, metric_direction, metric_title
 from multilab.reports.tables.entry import ARROWS, Entry
-from multilab.statistics import Comparison, Summary
+from multilab.statistics import Comparison, Summary, rank_rows
 
 MANY_METHODS = 8
 """Tables of more methods have them as rows, so that the best are seen first and nothing is cut off at the right."""
@@ -77,10 +77,11 @@ def method_rows(table: ScoreTable) -> tuple[MethodRow, ...]:
 
 
 def score_table(report: ReportData, metric: str) -> ScoreTable:
-    """Return the table of one metric; bold entries and ranks are those of the study's :class:`Comparison`.
+    """Return the table of one metric; average ranks are those of the study's :class:`Comparison`.
 
-    The columns of variants that are shown in the study's own tables come last, without ranks. Values up to about one
-    have four decimals, larger ones three, as in the papers; ranks and best values are those of the unrounded means.
+    The columns of variants that are shown in the study's own tables come last, without ranks; their values may be the
+    best of a dataset. Values up to about one have four decimals, larger ones three, as in the papers; ranks and best
+    values are those of the unrounded means.
     """
     extra = report.extra_columns
     methods = (*report.methods, *extra)
@@ -92,7 +93,7 @@ def score_table(report: ReportData, metric: str) -> ScoreTable:
     return ScoreTable(
         title=metric_title(metric),
         heads=tuple(report.method_title(m) for m in methods),
-        rows=table_rows(summary, comparison.dataset_ranks if comparison else {}, lambda v: f"{v:.{decimals}f}"),
+        rows=table_rows(summary, comparison.direction if comparison else "", lambda v: f"{v:.{decimals}f}"),
         order=best_first(average.get(m, math.inf) for m in methods),
         metric=metric,
         arrow=ARROWS[metric_direction(metric)],
@@ -101,27 +102,20 @@ def score_table(report: ReportData, metric: str) -> ScoreTable:
 
 
 def table_rows(
-    summary: Summary, ranks: Mapping[str, Mapping[str, float]], text: Callable[[float], str]
+    summary: Summary, direction: str, text: Callable[[float], str]
 ) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
-    """Return the rows of a table: per dataset an entry for each method, the lowest rank of a present value best."""
+    """Return the rows of a table: per dataset an entry for each method; without a direction none is the best."""
     rows = []
+    ranks = rank_rows(summary.mean, direction) if direction else pd.DataFrame(math.nan, *summary.mean.axes)
     for dataset, means in summary.mean.iterrows():
-        known = ranks.get(str(dataset), {})
-        best = min(
-            (rank for method, rank in known.items() if not math.isnan(means.get(method, math.nan))), default=None
-        )
-        entries = [
-            _entry(means[method], summary.std.loc[dataset, method], known.get(method), best, text)
-            for method in map(str, summary.mean.columns)
-        ]
+        known, spread = ranks.loc[dataset].where(means.notna()), summary.std.loc[dataset]
+        entries = [_entry(means[name], spread[name], bool(known[name] == known.min()), text) for name in means.index]
         rows.append((str(dataset), tuple(entries)))
     return tuple(rows)
 
 
-def _entry(mean: float, std: float, rank: float | None, best: float | None, text: Callable[[float], str]) -> Entry:
-    if math.isnan(mean):
-        return Entry("–")
-    return Entry(text(mean), "" if math.isnan(std) else text(std), rank is not None and rank == best)
+def _entry(mean: float, std: float, best: bool, text: Callable[[float], str]) -> Entry:
+    return Entry("–") if math.isnan(mean) else Entry(text(mean), "" if math.isnan(std) else text(std), best)
 
 
 def best_first(ranks: Iterable[float] | pd.Series) -> tuple[int, ...]:
