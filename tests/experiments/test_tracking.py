@@ -151,13 +151,14 @@ def test_a_rank_that_changes_is_shown_in_the_run_that_stays(store):
     assert "rank" not in child(store).data.metrics, "a method that is ranked no longer shows no rank"
 
 
-def test_runs_of_an_older_view_are_replaced(store, monkeypatch):
+def test_runs_of_an_older_view_are_superseded(store, monkeypatch):
     with monkeypatch.context() as earlier:
         earlier.setattr("multilab.experiments.track.VIEW", "2")
         Tracker(*store).publish("s", [record(), record("b")])
     counts = Tracker(*store).publish("s", [record()])
-    assert (counts["created"], counts["deleted"]) == (1, 2)
-    assert [run.info.run_name for run in runs(store)] == ["A on d"]
+    assert counts == {"created": 1, "kept": 0, "superseded": 2, "deleted": 0}
+    assert [run.info.run_name for run in runs(store) if run.data.tags["superseded"] == "false"] == ["A on d"]
+    assert len(runs(store)) == 3
 
 
 def test_publishing_twice_keeps_every_run(store):
@@ -198,11 +199,11 @@ def test_a_variant_leaves_its_baseline_superseded(store):
     assert first in {run.info.run_id for run in runs(store)}
 
 
-def test_new_numbers_of_the_same_settings_replace_the_old(store):
+def test_new_numbers_of_the_same_settings_supersede_the_old(store):
     Tracker(*store).publish("s", [record()])
     Tracker(*store).publish("s", [record(loss=(0.4, 0.4, 0.4))])
-    assert [run.info.run_name for run in runs(store)] == ["A on d"]
-    assert child(store).data.metrics["hamming_loss"] == pytest.approx(0.4)
+    shown = {run.data.tags["superseded"]: run.data.metrics["hamming_loss"] for run in runs(store)}
+    assert shown == {"true": pytest.approx(0.2), "false": pytest.approx(0.4)}
 
 
 def test_what_left_the_study_is_superseded_and_returns(store):
@@ -342,7 +343,7 @@ def pipeline(k=5):
         ["select", {"_target_": "sklearn.feature_selection.SelectKBest", "k": k}],
         ["classify", {"_target_": "x.BR", "estimator": {"_target_": "sklearn.svm.SVC", "C": 2.0}}],
     ]
-    return Method.from_mapping("p", {"_target_": "sklearn.pipeline.Pipeline", "steps": steps, "base_scores": ["br"]})
+    return Method.from_mapping("p", {"_target_": "sklearn.pipeline.Pipeline", "steps": steps, "base_scores": ["mlknn"]})
 
 
 def test_parameters_of_a_pipeline_are_flat(store):
@@ -355,14 +356,29 @@ def test_parameters_of_a_pipeline_are_flat(store):
         "classify__estimator": "sklearn.svm.SVC",
         "classify__estimator__C": 2.0,
         "preprocessing": "none",
-        "base_scores": "br",
+        "base_scores": "mlknn",
         "inner_cv__folds": 5,
         "inner_cv__order": 1,
+        "base__mlknn": "multilab.methods.neighbours.mlknn.MLkNN",
+        "base__mlknn__k": 10,
+        "base__mlknn__s": 1.0,
+        "base__mlknn__preprocessing": "none",
     }
     Tracker(*store).publish("s", [record(params=flat)])
     experiment = child(store).info.experiment_id
     client = mlflow.MlflowClient(tracking_uri=store[0])
     assert len(client.search_runs([experiment], "params.select__k = '5'")) == 1
+
+
+def test_a_change_of_a_base_method_supersedes_the_run_and_shows_as_a_parameter(store):
+    for k, loss in ((10, 0.3), (4, 0.1)):
+        method = dataclasses.replace(pipeline(), member_params={"mlknn": {"k": k}})
+        Tracker(*store).publish("s", [record(loss=(loss,) * 3, params=view.flat_params(method))])
+    first, second = sorted(runs(store), key=lambda run: run.data.tags["superseded"], reverse=True)
+    assert [run.data.tags["superseded"] for run in (first, second)] == ["true", "false"]
+    differ = {name for name, value in first.data.params.items() if second.data.params[name] != value}
+    assert differ == {"base__mlknn__k"}
+    assert [run.data.params["base__mlknn__k"] for run in (first, second)] == ["10", "4"]
 
 
 class Cells:
@@ -386,7 +402,7 @@ def cell(key, split):
 
 
 def test_the_record_of_a_run(store, monkeypatch):
-    fit = {"fit_seconds": 2.0, "predict_seconds": 1.0, "cell_seconds": 50.0, "model_bytes": 10}
+    fit = {"fit_seconds": 2.0, "input_seconds": 7.0, "predict_seconds": 1.0, "cell_seconds": 50.0, "model_bytes": 10}
     cells = Cells(
         {**fit, "split": 0, "started": 2000.0, "peak_mb": 0.0, "tuned": {"select__k": 3}},
         {**fit, "split": 1, "started": 1000.0, "peak_mb": 4.0, "tuned": {"select__k": 7}},
@@ -395,12 +411,12 @@ def test_the_record_of_a_run(store, monkeypatch):
     values = {"hamming_loss": {0: 0.1, 1: 0.2}, "n_skipped_macro_auc": {0: 0, 1: 2}, "n_skipped_coverage": {0: 0, 1: 0}}
     run = view.run_record("s", [cell("one", 0), cell("two", 1)], values, ABOUT, ["hamming_loss"])
     assert run.metrics == {"hamming_loss": {0: 0.1, 1: 0.2}, "n_skipped_macro_auc": {0: 0, 1: 2}}
-    assert (run.started, run.seconds) == (1000.0, 6.0)
+    assert (run.started, run.seconds) == (1000.0, 20.0)
     assert run.params["tuned.select__k"] == "3, 7"
     assert run.tags["mlflow.source.git.commit"] == "0123456789ab"
     Tracker(*store).publish("s", [dataclasses.replace(run, artifacts=dict)])
     shown = child(store, "p on digit-segments")
-    assert shown.data.metrics["seconds"] == 3.0
+    assert shown.data.metrics["seconds"] == 10.0, "with the base scores that it reads"
     assert shown.data.metrics["peak_mb"] == 4.0
     assert table(store, shown).loc["peak_mb", "split 1"] == 4.0
     assert not [name for name in shown.data.metrics if "n_skipped" in name]

@@ -65,7 +65,7 @@ def results(
         return
     _print_tables(rows, metrics, latex=latex, every=metric is not None)
     if rows and not latex:
-        print("seconds: of all splits together; MLflow shows the mean of a split")
+        print("seconds: of all splits together, base scores included; MLflow shows the mean of a split")
     if not rows:
         print("no results yet; run `multilab train dataset=emotions method=mlknn`")
     for reason, count in left_out.items():

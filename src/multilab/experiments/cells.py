@@ -22,6 +22,7 @@ __all__ = [
     "SCHEMA",
     "Cell",
     "SplitRef",
+    "base_methods",
     "laboratory_code",
     "library_versions",
     "observed_code",
@@ -101,10 +102,8 @@ class Cell:
         """
         if self.kind == "scores":
             return (replace(self, kind="train"),) if self.tune else ()
-        changes = self.method.member_params
-        methods = [load_method(name).with_params(changes.get(name, {})) for name in self.method.base_scores]
         tune = self.tune.of_members if self.tune else None
-        members = [replace(self, method=method, tune=tune, alone=False) for method in methods]
+        members = [replace(self, method=method, tune=tune, alone=False) for method in base_methods(self.method)]
         return tuple(c for m in members for c in (scores_cell(m, self.method.inner_cv), m))
 
     @functools.cached_property
@@ -166,6 +165,11 @@ class Cell:
         what = "base scores of " if self.kind == "scores" else ""
         suffix += f", observed {self.observed}" if self.observed else ""
         return f"{what}{self.method.name} on {self.split_ref.dataset}, split {self.split_ref.split}{suffix}"
+
+
+def base_methods(method: Method) -> list[Method]:
+    """Return the methods whose scores a method reads, with the arguments that a study changes of them."""
+    return [load_method(name).with_params(method.member_params.get(name, {})) for name in method.base_scores]
 
 
 def scores_cell(member: Cell, inner_cv: InnerFolds) -> Cell:

@@ -40,6 +40,7 @@ __all__ = [
     "protocol_text",
     "result_rows",
     "setting_text",
+    "spent_seconds",
 ]
 
 
@@ -415,7 +416,10 @@ class ResultRow:
         return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
-_SECONDS = ("fit_seconds", "input_seconds", "tune_seconds", "predict_seconds")
+def spent_seconds(record: Mapping[str, Any]) -> float:
+    """Return the seconds of a cell: its search, fit and prediction, and the fits of the base scores that it reads."""
+    names = ("tune_seconds", "input_seconds", "fit_seconds", "predict_seconds")
+    return sum(float(record.get(name) or 0.0) for name in names)
 
 
 def result_rows(inventory: Inventory, cells: Iterable[StoredCell], conventions: str = "default") -> list[ResultRow]:
@@ -441,7 +445,7 @@ def _row(row: ResultRow, cells: list[StoredCell], inventory: Inventory, conventi
         splits=len(cells),
         expected=inventory.n_splits(cells[0]),
         metrics={name: tuple(scores[name] for scores in values) for name in values[0]},
-        seconds=sum(float(cell.record.get(name) or 0.0) for cell in cells for name in _SECONDS),
+        seconds=sum(spent_seconds(cell.record) for cell in cells),
         warnings=sum(_count(cell.record.get("warnings")) for cell in cells),
         searched=cells[0].parts.get("tune", {}).get("metric", ""),
     )

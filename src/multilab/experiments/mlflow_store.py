@@ -51,8 +51,8 @@ __all__ = [
     "writer_lock",
 ]
 
-VIEW = "3"
-"""Version of what a run shows; runs of an older version are replaced."""
+VIEW = "4"
+"""Version of what a run shows; runs of an older version are superseded."""
 
 VIEW_KEY = "multilab"
 """Name of the shared view of an experiment's runs table."""

@@ -13,11 +13,12 @@ import numpy as np
 
 from multilab.core import experiment_dir, report_dir
 from multilab.datasets import card
-from multilab.experiments.cells import Cell
+from multilab.experiments.cells import Cell, base_methods
 from multilab.experiments.environment import code_version
 from multilab.experiments.errors import TrackingError
 from multilab.experiments.evaluate import MEASURED, dataset_facts, learned
 from multilab.experiments.fit_costs import RECALL
+from multilab.experiments.inventory import spent_seconds
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import record_destination, runs_text, tracking
 from multilab.experiments.plan import study_cells
@@ -153,13 +154,13 @@ def run_record(
             **_tuned(cells, distinct),
         },
         metrics={name: dict(row) for name, row in values.items() if name not in counts or any(row.values())},
-        measured={"seconds": {split: _seconds(record) for split, record in by_split.items()}, **measured},
+        measured={"seconds": {split: spent_seconds(record) for split, record in by_split.items()}, **measured},
         facts=dataset_facts(first.split_ref.dataset),
         cells=[cell.key for cell in cells],
         headline=tuple(headline[:3]),
         source=dataset_source(first.split_ref.dataset),
         started=min((r["started"] for r in distinct.values() if "started" in r), default=None),
-        seconds=sum(_seconds(record) for record in distinct.values()),
+        seconds=sum(spent_seconds(record) for record in distinct.values()),
         tags={**run_tags(about, first.seed), "study": study},
         artifacts=lambda: _artifacts(first, store),
     )
@@ -181,7 +182,7 @@ def flat_params(method: Method) -> dict[str, Any]:
     """Return the settings of a method under flat names, so that MLflow can filter by each of them.
 
     An argument of a nested estimator is called as in ``set_params``: ``estimator__C``, and of a pipeline's step
-    ``classify__k``.
+    ``classify__k``. An argument of a method whose scores it reads is called ``base__mlknn__k``.
     """
     own: dict[str, Any] = {"preprocessing": method.preprocessing}
     if method.base_scores:
@@ -189,6 +190,9 @@ def flat_params(method: Method) -> dict[str, Any]:
     flat: dict[str, Any] = {"_target_": method.target}
     for name, value in {**method.params, **own}.items():
         flat |= _flat(name, value)
+    for base in base_methods(method):
+        settings, prefix = flat_params(base), f"base__{base.name}"
+        flat |= {prefix: settings.pop("_target_")} | {f"{prefix}__{name}": value for name, value in settings.items()}
     return flat
 
 
@@ -220,11 +224,6 @@ def _measured(record: dict[str, Any], name: str) -> float:
     """Return what was measured of a cell, NaN if it was not; a rise in memory of 0 is below what can be measured."""
     value = float(record.get(name, math.nan))
     return math.nan if name == "peak_mb" and value == 0 else value
-
-
-def _seconds(record: dict[str, Any]) -> float:
-    """Return the seconds of search, fit and prediction; ``cell_seconds`` would add imports and reading."""
-    return sum(float(record.get(name, 0.0)) for name in ("tune_seconds", "fit_seconds", "predict_seconds"))
 
 
 def dataset_source(name: str) -> tuple[str, str]:

@@ -3,8 +3,9 @@
 An experiment per study, a run per method and data set, which the tags ``method`` and ``dataset`` group. Under the plain
 name of a metric a run shows the mean over the splits; the splits themselves are steps of ``split/<metric>`` for three
 metrics, and columns of the artifact ``metrics.csv`` for all. Start and duration are those of the computation.
-Publishing is idempotent: a run whose ``multilab.key`` is there already is kept. A run of other settings stays, with the
-tag ``superseded`` set to ``true``; the others carry ``false``.
+Publishing is idempotent: a run whose ``multilab.key`` is there already is kept. Runs of other settings, code or data
+stay, with the tag ``superseded`` set to ``true``; the others carry ``false``. Only half-written runs and second copies
+of a run are deleted.
 """
 
 from __future__ import annotations
@@ -110,13 +111,9 @@ class RunRecord:
         """Identity of the run: its settings, its cells and the numbers it shows; a rank depends on other methods."""
         values = {name: sorted(_finite(splits).items()) for name, splits in self.metrics.items()}
         curves = {name: [str(value) for value in curve] for name, curve in self.curves.items()}
-        content = [self.study, self.method, self.dataset, self.settings, self.cells, values, curves]
+        settings = [{k: str(v) for k, v in self.params.items()}, self.tags.get("seed")]
+        content = [self.study, self.method, self.dataset, settings, self.cells, values, curves]
         return json_digest([VIEW, *content, self.headline, self.rank is None])
-
-    @property
-    def settings(self) -> str:
-        """Digest of the settings: runs that differ in it are variants of each other."""
-        return json_digest([{k: str(v) for k, v in self.params.items()}, self.tags.get("seed")])
 
 
 class Tracker:
@@ -147,7 +144,7 @@ class Tracker:
         experiment : str
         records : sequence of RunRecord
         prune : bool
-            Whether runs that are not among ``records`` are superseded, and those of an older view deleted.
+            Whether runs of other methods and data sets than those of ``records`` are superseded.
 
         Returns
         -------
@@ -157,7 +154,7 @@ class Tracker:
         with readable_errors(self.uri), writer_lock(self.uri):
             self._experiment = experiment_id(self.client, experiment, {"uri": self.uri, "artifacts": self.artifacts})
             self._counts = {"created": 0, "kept": 0, "superseded": 0, "deleted": 0}
-            existing = self._existing(prune)
+            existing = self._existing()
             for record in records:
                 self._publish_run(record, existing.pop((record.method, record.dataset), []))
             if prune:
@@ -213,25 +210,22 @@ class Tracker:
             if not token:
                 return
 
-    def _existing(self, prune: bool) -> dict[tuple[str, str], list[Any]]:
+    def _existing(self) -> dict[tuple[str, str], list[Any]]:
         """Return the published runs by method and data set; delete what killed publications left."""
         existing: dict[tuple[str, str], list[Any]] = defaultdict(list)
         for run in list(self._runs()):
             tags = run.data.tags
-            view = tags.get("multilab.view")
-            if view is None:  # not ours
+            if "multilab.view" not in tags:  # not ours
                 continue
             if run.info.status == "RUNNING":
                 if sqlite_path(self.uri) is not None or _abandoned(tags.get("multilab.writer", "")):
                     self._delete(run)
-            elif view == VIEW:
+            else:
                 existing[tags["method"], tags["dataset"]].append(run)
-            elif prune:
-                self._delete(run)
         return existing
 
     def _publish_run(self, record: RunRecord, known: list[Any]) -> None:
-        """Publish one run; of the known runs of this method and data set keep those of other settings."""
+        """Publish one run, and supersede the other runs of this method and data set."""
         same = next((run for run in known if run.data.tags.get("multilab.key") == record.key), None)
         if same is None:
             self._create(record)
@@ -243,12 +237,7 @@ class Tracker:
                 tags = [RunTag("ranked", record.tags.get("ranked", ""))]
                 self.client.log_batch(same.info.run_id, metrics=entries, tags=tags)
         for run in known:
-            tags = run.data.tags
-            if run is same:
-                continue
-            if tags["multilab.settings"] == record.settings:
-                self._delete(run)
-            else:
+            if run is not same:
                 self._set_superseded(run, True)
 
     def _create(self, record: RunRecord) -> None:
@@ -262,7 +251,6 @@ class Tracker:
             "dataset": record.dataset,
             **{name: str(value) for name, value in record.tags.items()},
             "multilab.key": record.key,
-            "multilab.settings": record.settings,
             "multilab.cells": " ".join(record.cells)[:4000],
         }
         start = int(1000 * (time.time() if record.started is None else record.started))
