@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multilab.core import report_dir, write_atomically
-from multilab.core.shell import command
+from multilab.core import home_dir, report_dir, results_dir, write_atomically
+from multilab.core.digests import sha256_digest
+from multilab.core.shell import command, short_path
+from multilab.core.text import first_few
+from multilab.experiments.conf import settings_path
+from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.study import Study
 
@@ -90,13 +96,47 @@ def _filled(template: str, **values: Any) -> str:
 
 
 def write_parameters(study: Study) -> None:
-    """Write ``params.json`` of a study and, in a repository of DVC, the templates of its plots."""
-    files = {report_dir(study.name) / "params.json": json.dumps(study_parameters(study), indent=1) + "\n"}
+    """Write ``params.json`` of a study and, in a repository of DVC, the templates of its plots.
+
+    Raises
+    ------
+    ExperimentError
+        If somebody changed ``params.json`` itself, as `dvc exp run -S reports/quick/params.json:mlknn.k=4` does.
+    """
+    path, text = report_dir(study.name) / "params.json", json.dumps(study_parameters(study), indent=1) + "\n"
+    notes = home_dir() / results_dir(study.name) / "params-written"  # a digest a line, of each text written here
+    written = notes.read_text().split() if notes.is_file() else []
+    _refuse_changed(path, text, written, study)
+    if (digest := sha256_digest(text.encode())) not in written:
+        write_atomically(notes, "\n".join([*written, digest]) + "\n")
+    files = {path: text}
     if Path(".dvc").is_dir():
         files |= {Path(".dvc/plots") / name: (_TEMPLATES / name).read_text("utf-8") for name in _PLOT_TEMPLATES}
     for path, text in files.items():
         if not path.is_file() or path.read_text("utf-8") != text:
             write_atomically(path, text)
+
+
+def _refuse_changed(path: Path, text: str, written: Sequence[str], study: Study) -> None:
+    """Raise if the settings in a ``params.json`` are not those of ``text``, and were not written here or committed."""
+    found = path.read_text() if path.is_file() else text
+    try:
+        there, here = json.loads(found), json.loads(text)
+    except ValueError:  # of a merge with a conflict
+        return
+    changed = [column for column in {**there, **here} if there.get(column) != here.get(column)]
+    if not changed:
+        return
+    ask = ["git", "show", f"HEAD:./{path.as_posix()}"]
+    committed = subprocess.run(ask, capture_output=True, check=False).stdout if shutil.which("git") else b""
+    originals = [*written, *([sha256_digest(committed)] if committed else [])]
+    if originals and sha256_digest(found.encode()) not in originals:
+        own = [column for column in changed if column in study.methods]
+        source = short_path(settings_path("method", own[0]) if own else settings_path("study", study.name))
+        raise ExperimentError(
+            f"{path} was changed ({first_few(changed, 5)}), but it is written from the settings: remove it and change "
+            f"{source} instead, as `dvc exp run -S {source}:NAME=VALUE` does"
+        )
 
 
 def study_parameters(study: Study) -> dict[str, Any]:
