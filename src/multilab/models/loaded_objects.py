@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 from typing import Any
@@ -35,6 +36,7 @@ from multilab.methods.forests.rf_pct import RFPCT
 __all__ = ["check_objects"]
 
 _SIDE = 2**24  # of a sparse matrix, and of what an attribute counts: more columns than any table has
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # a name of a file without a folder
 _COUNTS = frozenset(
     {"n_labels", "n_labels_", "n_features", "n_features_", "n_features_in_", "n_outputs_", "n_trees_per_iteration_"}
 )
@@ -109,6 +111,9 @@ def _check_attributes(one: Any) -> None:
         if name in _COUNTS and value is not None:
             _require(_is_count(value, _SIDE), f"{type(one).__name__}.{name} is not a number of this size")
     _require(attributes.get("memory") is None, f"{type(one).__name__} has a folder for a cache")
+    if type(one).__name__ == "Omikuji":  # its class needs a package that may be missing; it writes these files
+        names = [*attributes.get("_files", {})]
+        _require(all(isinstance(name, str) and _PLAIN.fullmatch(name) for name in names), "a file in another folder")
     jobs = attributes.get("n_jobs")
     if jobs is not None:
         _require(isinstance(jobs, int | np.integer), f"{type(one).__name__}.n_jobs is not a number")
