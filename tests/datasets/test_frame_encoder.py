@@ -77,3 +77,15 @@ def test_what_cannot_be_read_is_said_in_one_line():
         encoder.transform(rows[["when"]])
     with pytest.raises(DatasetError, match=r"expected a pandas\.DataFrame, got ndarray"):
         FrameEncoder().fit(np.zeros((3, 2)))
+
+
+def test_integers_beyond_64_bits_are_numbers_and_those_beyond_floats_are_refused():
+    rows = pd.DataFrame({"x": [10**30, 2, None, 4] * 5, "id": [f"{10**25}", "b", "c", "d"] * 5, "v": [[0.5, 1]] * 20})
+    encoder = FrameEncoder({"id": "category"}).fit(rows)
+    assert encoder.transform(rows.assign(x=[2**70, *rows["x"][1:]]))[0, 0] == float(2**70)
+    assert encoder.transform(rows.assign(id=10**25))[0].tolist() == encoder.transform(rows)[0].tolist()
+    for wrong in (rows.assign(x=[10**400, *rows["x"][1:]]), rows.assign(v=[[10**400, 1.0]] * 20)):
+        with pytest.raises(DatasetError, match="row 1"):
+            encoder.transform(wrong)
+        with pytest.raises(DatasetError, match="row 1"):
+            FrameEncoder({"id": "category"}).fit(wrong)

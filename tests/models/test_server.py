@@ -143,8 +143,12 @@ def number(digits):
         (split([30, "York", 3, "true", 5], columns=[*COLUMNS, "height"]), "did not have: 'height'"),
         (split(), "no row to predict"),
         (split([1, "York"]), "4 columns passed"),
+        (split(columns=[f"c{k}" for k in range(100)]), "100 columns"),
+        ({"dataframe_split": {"data": [[1] * 100]}}, "100 columns"),
+        ({"dataframe_records": [{f"c{k}": 1} for k in range(100)]}, "100 columns"),
+        ({"inputs": {f"c{k}": [1] for k in range(100)}}, "100 columns"),
     ],
-    ids=range(21),
+    ids=range(25),
 )
 def test_wrong_requests_are_status_400_with_one_line(address, body, message):
     status, reply = post(address, body)
@@ -154,6 +158,28 @@ def test_wrong_requests_are_status_400_with_one_line(address, body, message):
     assert "\n" not in reply["message"]
     assert "Traceback" not in json.dumps(reply)
     assert post(address, split([30, "York", 20, "true"]))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"age,town,income,member\n1" + b"0" * 400 + b",York,3,true\n", "not a finite number"),
+        (b"age,town,income,member\n30,York,3,true\n7,30,York,3,true\n", "line 3"),
+        (b"," * 100 + b"\n", "101 columns"),
+    ],
+)
+def test_wrong_requests_in_csv_are_status_400_with_one_line(address, body, message):
+    status, reply = post(address, body, "text/csv")
+    assert status == 400
+    assert message in reply["message"]
+
+
+def test_a_table_of_too_many_columns_does_not_reach_pandas(model, monkeypatch):
+    monkeypatch.setattr(serving.scoring_server, "parse_csv_input", lambda _: pytest.fail("read"))
+    monkeypatch.setattr(serving.scoring_server, "infer_and_parse_data", lambda _: pytest.fail("read"))
+    with in_thread(ModelServer(model, megabytes=1)) as address:
+        assert post(address, ",".join(f"c{k}" for k in range(1000)).encode(), "text/csv")[0] == 400
+        assert post(address, {"dataframe_records": [{f"c{k}": 1} for k in range(1000)]})[0] == 400
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+import msgspec
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
@@ -21,7 +22,7 @@ from multilab.datasets.dataset import Dataset, _from_files
 from multilab.datasets.embeddings import embedded_rows, embeddings_of
 from multilab.datasets.encode import fill_values
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.feature_columns import FeatureColumn
+from multilab.datasets.feature_columns import HASHED, FeatureColumn
 from multilab.datasets.fetching import find_files
 from multilab.datasets.kinds import Kind
 from multilab.datasets.labels import known_tags
@@ -154,7 +155,11 @@ class TableEncoder:
         >>> encoder.feature_names
         ['text=song', 'text=loud', 'text=quiet', 'tempo']
         """
-        made = [FeatureColumn.learn(one.name, one.kind or Kind("number"), rows[one.name]) for one in columns]
+        made = []
+        for one in columns:
+            kind = one.kind or Kind("number")
+            cells = _in_64_bits(rows[one.name], one.name) if kind.name == "number" else rows[one.name]
+            made.append(FeatureColumn.learn(one.name, kind, cells))
         sparse = any(column.is_text for column in made)
         return cls(tuple(made), tuple(labels), tuple(dropped), "impute", sparse, dict(reading), learned=True)
 
@@ -200,6 +205,11 @@ class TableEncoder:
     def names(self) -> list[str]:
         """Names of the feature columns."""
         return [column.name for column in self.columns]
+
+    @property
+    def known_columns(self) -> set[str]:
+        """Names of the columns that rows may have: features, what becomes features, labels, and what is left out."""
+        return {*self.names, *vector_columns(self.names), *self.embeddings, *self.labels, *self.dropped}
 
     @property
     def width(self) -> int:
@@ -264,10 +274,21 @@ class TableEncoder:
         return rows.assign(**{name: _label(rows[name], unobserved) for name in self.labels if name in rows.columns})
 
     def with_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return rows in which the vectors and embedded texts of training are expanded to columns of numbers."""
+        """Return rows in which the vectors and embedded texts of training are expanded to columns of numbers.
+
+        Raises
+        ------
+        DatasetError
+            A number is infinite, or as an integer too large for one; with the column and the row.
+        """
         rows = embedded_rows(rows, self.embeddings) if self.embeddings else rows
         vectors = vector_columns(self.names)
-        return with_numbers(rows, "rows", known=vectors) if vectors else rows
+        rows = with_numbers(rows, "rows", known=vectors) if vectors else rows
+        if not rows.columns.is_unique:  # `check_columns` refuses it
+            return rows
+        numbers = {column.name for column in self.columns if column.kind.name == "number"}
+        objects = [str(name) for name, dtype in rows.dtypes.items() if dtype.kind == "O" and name in numbers]
+        return rows.assign(**{name: _in_64_bits(rows[name], name) for name in objects}) if objects else rows
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse a table whose columns differ from those in training.
@@ -360,25 +381,77 @@ class TableEncoder:
             The content is not that of an encoder.
         """
         try:
-            columns = tuple(map(_column, content["columns"]))
-            names = {key: _texts(content[key]) or () for key in ("labels", "dropped")}
-            encoder = cls(
-                columns,
-                **names,
-                missing=content["missing"],
-                sparse=content["sparse"],
-                reading=dict(content.get("reading", {})),
-                learned=content.get("learned", False),
-                embeddings=dict(content.get("embeddings", {})),
-            )
-        except (DatasetError, KeyError, TypeError, ValueError) as error:
+            known = msgspec.convert(content, _Encoder)
+            columns = tuple(map(_column, known["columns"]))
+        except (DatasetError, msgspec.ValidationError) as error:
             raise DatasetError(f"not an encoder of rows: {error}") from None
-        wrong = [column.name for column in columns if not column.is_valid]
-        if not all(isinstance(kind, str) for kind in encoder.embeddings.values()):
-            raise DatasetError("not an encoder of rows: embeddings")
-        if wrong or encoder.missing not in ("error", "keep", "impute") or not isinstance(encoder.sparse, bool):
-            raise DatasetError(f"not an encoder of rows: {excerpt(repr(wrong[0])) if wrong else 'missing or sparse'}")
-        return encoder
+        wrong = [
+            column.name
+            for column in columns
+            if not column.is_valid or (column.values is None) != (column.kind.name in ("number", "date"))
+        ]
+        if wrong:
+            raise DatasetError(f"not an encoder of rows: {excerpt(repr(wrong[0]))}")
+        return cls(
+            columns,
+            tuple(known["labels"]),
+            tuple(known["dropped"]),
+            known["missing"],
+            known["sparse"],
+            dict(known.get("reading", {})),
+            known.get("learned", False),
+            known.get("embeddings", {}),
+        )
+
+
+class _Column(TypedDict):
+    """Column of an encoder in JSON; those of older models have no kind."""
+
+    name: str
+    values: list[str] | None
+    fill: float | str | None
+    kind: NotRequired[str]
+    others: NotRequired[bool]
+    indicator: NotRequired[bool]
+    weights: NotRequired[list[float] | None]
+    hashed: NotRequired[Annotated[int, msgspec.Meta(ge=0, le=HASHED)]]
+
+
+class _Reading(TypedDict):
+    encoding: NotRequired[str | None]
+    header: NotRequired[bool | None]
+    decimal: NotRequired[str | None]
+    tags: NotRequired[str | None]
+    separator: NotRequired[str | None]
+    missing_labels: NotRequired[str | None]
+
+
+class _Encoder(TypedDict):
+    """Encoder in JSON."""
+
+    columns: list[_Column]
+    labels: list[str]
+    dropped: list[str]
+    missing: Literal["error", "keep", "impute"]
+    sparse: bool
+    reading: NotRequired[_Reading]
+    learned: NotRequired[bool]
+    embeddings: NotRequired[dict[str, str]]
+
+
+def _column(content: _Column) -> FeatureColumn:
+    """Return a column of :meth:`TableEncoder.to_json`."""
+    values, weights = content["values"], content.get("weights")
+    return FeatureColumn(
+        content["name"],
+        None if values is None else tuple(values),
+        content["fill"],
+        Kind.parse(content.get("kind", "number" if values is None else "category")),
+        content.get("others", False),
+        content.get("indicator", False),
+        None if weights is None else tuple(weights),
+        content.get("hashed", 0),
+    )
 
 
 def encoder_of(name: str) -> TableEncoder:
@@ -454,21 +527,18 @@ def _label(cells: pd.Series, unobserved: bool) -> Any:
     return values
 
 
-def _column(content: Mapping[str, Any]) -> FeatureColumn:
-    """Return a column of :meth:`TableEncoder.to_json`; of an older model, whose columns have no kind, too."""
-    values, weights = _texts(content["values"]), content.get("weights")
-    kind = Kind.parse(content.get("kind", "number" if values is None else "category"))
-    flags = {name: bool(content.get(name, False)) for name in ("others", "indicator")}
-    weights = None if weights is None else tuple(map(float, weights))
-    hashed = int(content.get("hashed", 0))
-    return FeatureColumn(content["name"], values, content["fill"], kind, **flags, weights=weights, hashed=hashed)
-
-
-def _texts(value: Any) -> tuple[str, ...] | None:
-    """Return a list of texts as a tuple, None as it is."""
-    if value is not None and not (isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)):
-        raise TypeError(f"{excerpt(repr(value))} is not a list of texts")
-    return None if value is None else tuple(value)
+def _in_64_bits(cells: pd.Series, name: str) -> pd.Series:
+    """Return cells with integers of more than 64 bits, which NumPy does not know, as floats."""
+    if cells.dtype != object:
+        return cells
+    values = cells.tolist()
+    for row, cell in enumerate(values):
+        if isinstance(cell, int) and not -(2**63) <= cell < 2**63:
+            try:
+                values[row] = float(cell)
+            except OverflowError:
+                raise DatasetError(f"column {name[:60]!r}, row {row + 1}: not a finite number") from None
+    return pd.Series(values, cells.index, object)
 
 
 def _is_index(name: str) -> bool:

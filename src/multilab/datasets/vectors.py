@@ -89,7 +89,9 @@ def read_vectors(path: PathLike, limits: Limits | None = None) -> np.ndarray:
         stored = np.lib.format.open_memmap(path, mode="r")
         shape, kind = stored.shape, stored.dtype
         del stored
-    except (OSError, ValueError, EOFError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # NumPy parses the header as Python: whatever a damaged one happens to cause
         raise DatasetError(f"not a .npy file of numbers ({excerpt(str(error))})", path) from None
     if len(shape) != 2 or kind.kind not in "biuf":
         raise DatasetError(
@@ -151,6 +153,9 @@ def _matrix(cells: Sequence[Any], column: str, name: PathLike, length: int | Non
             )
     rows = np.full((len(cells), first or 0), np.nan)
     for row, cell in enumerate(cells):
-        if not is_absent(cell):
-            rows[row] = cell
+        try:
+            if not is_absent(cell):
+                rows[row] = cell
+        except OverflowError:  # an integer of more than 308 digits
+            raise DatasetError(f"row {row + 1}: '{excerpt(column)}' has a number that is not finite", name) from None
     return rows

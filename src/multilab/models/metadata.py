@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import msgspec
 
 from multilab.core import json_digest, read_json, write_atomically
 from multilab.core.text import excerpt
@@ -110,16 +112,218 @@ class ModelMetadata:
             schema = content.pop("schema")
         except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
             raise DeploymentError(f"{path}: no readable metadata of a model") from None
-        known = {entry.name: _KINDS[str(entry.type).partition("[")[0]] for entry in fields(cls)}
-        if schema != _SCHEMA or not set(content) <= set(known):
+        if schema != _SCHEMA or not set(content) <= {entry.name for entry in fields(cls)}:
             shown = excerpt(repr(schema))
             raise DeploymentError(f"{path}: written by another version of multilab (schema {shown}); fit it again")
-        if damaged or any(not isinstance(value, known[name]) for name, value in content.items()):
+        if damaged:
             raise DeploymentError(f"{path}: damaged, or changed since the model was saved; fit it again")
         try:
-            return cls(**content)
-        except TypeError as error:
-            raise DeploymentError(f"{path}: {error}") from None
+            msgspec.convert(content, _Content)
+            for feature in content["features"]:
+                msgspec.convert(feature, _Kinded)
+                msgspec.convert(feature, _Texts if feature["kind"] == "text" else _Numbers)
+                if feature.get("column") == "date":
+                    msgspec.convert(feature, _Days)
+            about = cls(**content)
+            about._check_parts()
+        except msgspec.ValidationError as error:
+            raise DeploymentError(f"{path}: {error}; fit the model again") from None
+        return about
+
+    def _check_parts(self) -> None:
+        """Refuse parts that do not belong together.
+
+        Raises
+        ------
+        msgspec.ValidationError
+        """
+        names, bins = self.label_names, self.calibration["labels"]
+        n_bins, sums = max(len(self.calibration["edges"]) - 1, 1), self.calibration["sums"]
+        if any([row[key] for row in rows] != names for rows, key in ((self.labels, "name"), (self.per_label, "label"))):
+            raise msgspec.ValidationError("the labels of its parts differ")
+        if set(bins) != set(names) or set(self.thresholds or names) != set(names):
+            raise msgspec.ValidationError("the labels of its parts differ")
+        if any(len(values) != n_bins for label in bins.values() for values in label.values()):
+            raise msgspec.ValidationError("the counts of calibration are not those of its edges")
+        if sums and {len(rows) for rows in sums.values()} != {len(names)}:
+            raise msgspec.ValidationError("the sums of calibration are not those of its labels")
+        if sums and len({len(row) for rows in sums.values() for row in rows}) > 1:
+            raise msgspec.ValidationError("the sums of calibration are not of the same bins")
+        for feature in self.features:
+            if feature["kind"] == "number" and len({feature[key] is None for key in ("min", "max", "mean")}) > 1:
+                raise msgspec.ValidationError("a feature has a minimum, maximum or mean alone")
+            if feature["kind"] == "number" and len(feature["sample"]["values"]) != len(feature["sample"]["counts"]):
+                raise msgspec.ValidationError("the sample of a feature has not a count for each value")
 
 
-_KINDS: dict[str, Any] = {"dict": dict, "list": list, "str": str, "str | None": str | None}
+# What is read of a model's metadata; other entries are only shown. A whole number may be as large as a float is exact.
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Day = Annotated[float, msgspec.Meta(ge=-(2**53), le=2**53)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class _Dataset(TypedDict):
+    name: str
+    title: str
+    digest: str | None
+    instances: _Count
+    features: _Count
+    cardinality: float | None
+    licence: str | None
+    reader: NotRequired[dict[str, Any]]
+
+
+class _Method(TypedDict):
+    name: str
+    title: str
+    target: str
+    params: dict[str, Any]
+    preprocessing: str
+    base_scores: list[str]
+    reference: str | None
+
+
+class _Kinded(TypedDict):
+    kind: Literal["number", "text"]
+
+
+class _Sample(TypedDict):
+    values: list[float]
+    counts: list[_Count]
+
+
+class _Numbers(TypedDict):
+    name: str
+    missing: _Share
+    column: NotRequired[str]
+    min: float | None
+    max: float | None
+    mean: float | None
+    sample: _Sample
+
+
+class _Days(TypedDict):
+    min: _Day | None
+    max: _Day | None
+    mean: _Day | None
+
+
+class _Texts(TypedDict):
+    name: str
+    missing: _Share
+    column: NotRequired[str]
+    counts: dict[str, _Count]
+
+
+class _Label(TypedDict):
+    name: str
+    observed: _Count
+    positives: _Count
+    prevalence: _Share | None
+
+
+class _Metric(TypedDict):
+    values: list[float | None]
+    mean: float | None
+    std: float | None
+    low: float | None
+    high: float | None
+    direction: Literal["max", "min"]
+
+
+class _LabelMetrics(TypedDict):
+    label: str
+    observed: _Count
+    count: _Count
+    prevalence: _Share | None
+    predicted: _Count
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    f1_low: float | None
+    f1_high: float | None
+    auc: float | None
+    auc_low: float | None
+    auc_high: float | None
+    brier_score: float | None
+    calibration_error: float | None
+
+
+class _Bins(TypedDict):
+    count: list[_Count]
+    positives: list[_Count]
+    mean_score: list[float | None]
+
+
+class _Sums(TypedDict):
+    count: list[list[float]]
+    positives: list[list[float]]
+    scores: list[list[float]]
+    squares: list[list[float]]
+    score_squares: list[list[float]]
+
+
+class _Calibration(TypedDict):
+    edges: list[float]
+    labels: dict[str, _Bins]
+    sums: _Sums | None
+
+
+class _Batches(TypedDict):
+    rows: _Count
+    sample_rows: _Count
+    held_out_rows: _Count
+
+
+class _Tuned(TypedDict):
+    n_trials: _Count
+
+
+class _Settings(TypedDict):
+    dataset: NotRequired[str]
+    method: NotRequired[str]
+    changed: NotRequired[list[str]]
+    objective: NotRequired[str | None]
+    calibration: NotRequired[str | None]
+    tune: NotRequired[_Tuned | None]
+
+
+class _Evaluation(TypedDict):
+    splits: _Count
+    test_rows: _Count
+    protocol: dict[str, Any]
+    conventions: str
+    seed: int
+    cells: list[str]
+    settings: NotRequired[_Settings]
+    batches: NotRequired[_Batches]
+
+
+class _Decision(TypedDict):
+    objective: NotRequired[str | None]
+    policy: NotRequired[str | None]
+    calibration: NotRequired[str | None]
+
+
+class _Tuning(TypedDict):
+    best: NotRequired[dict[str, Any]]
+
+
+class _Content(TypedDict):
+    dataset: _Dataset
+    method: _Method
+    label_names: list[str]
+    score_kind: Literal["probability", "score"]
+    thresholds: dict[str, float | None]
+    features: list[dict[str, Any]]
+    labels: list[_Label]
+    metrics: dict[str, _Metric]
+    per_label: list[_LabelMetrics]
+    calibration: _Calibration
+    evaluation: _Evaluation
+    versions: dict[str, str]
+    created: str
+    decision: NotRequired[_Decision]
+    tuning: NotRequired[_Tuning]
+    commit: NotRequired[str | None]

@@ -36,7 +36,8 @@ def model_card(about: ModelMetadata) -> ModelCard:
         "labels per row": rounded(data["cardinality"], 2),
     }
     main = main_metric(about)
-    facts[_title(main)] = score_text(about.metrics[main])
+    if main in about.metrics:
+        facts[_title(main)] = score_text(about.metrics[main])
     sections = (
         CardSection("Intended use and limits", tuple(_use(about))),
         CardSection("Known weaknesses", tuple(_weaknesses(about))),

@@ -7,6 +7,7 @@ server would load the folder again and run whatever its ``MLmodel`` file names.
 from __future__ import annotations
 
 import asyncio
+import csv
 import io
 import json
 import shlex
@@ -24,6 +25,7 @@ import pandas as pd
 import uvicorn
 from mlflow.exceptions import MlflowException
 from mlflow.pyfunc import scoring_server
+from pyarrow import parquet
 
 from multilab.core import MultilabError, canonical_json, parse_json
 from multilab.core.messages import printable
@@ -40,6 +42,7 @@ MEGABYTES = 16
 
 _BODY_SECONDS = 60.0  # a slow client must not hold a connection forever
 _MESSAGE_CHARACTERS = 300  # of an error: it may repeat text of the request
+_INDEX_COLUMNS = 8  # more than the levels of any index, which pandas writes as columns
 _FEW_COLUMNS = 6  # a request with more columns does not fit a line of the terminal and goes to a file
 
 
@@ -108,6 +111,7 @@ class ModelServer:
         self.model = model
         self.strict = strict
         self.megabytes = megabytes
+        self._most_columns = len(model.encoder.known_columns) + _INDEX_COLUMNS
 
     async def __call__(self, scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]) -> None:
         """Answer one request."""
@@ -157,7 +161,7 @@ class ModelServer:
         return b"".join(parts)
 
     def _predicted(self, body: bytes, content_type: str) -> bytes:
-        rows = _rows(body, content_type)
+        rows = _rows(body, content_type, self._most_columns)
         try:
             predicted = self.model.predict_frame(rows, strict=self.strict)
         except MultilabError as error:
@@ -167,17 +171,23 @@ class ModelServer:
         return reply.getvalue().encode()
 
 
-def _rows(body: bytes, content_type: str) -> pd.DataFrame:
-    """Return the data frame of a body, read as MLflow reads it."""
+def _rows(body: bytes, content_type: str, most_columns: int) -> pd.DataFrame:
+    """Return the data frame of a body, read as MLflow reads it.
+
+    More columns than the model knows are refused before pandas, which is slow for each column, makes a table of them.
+    """
     kind = content_type.partition(";")[0].strip().lower()
     if kind not in scoring_server.CONTENT_TYPES:
         got = f"not {excerpt(kind)!r}" if kind else "there is none"
         raise _RefusedRequestError(415 if kind else 400, f"the Content-Type must be application/json, {got}")
     try:
         if kind == scoring_server.CONTENT_TYPE_PARQUET:
+            _refuse_more_columns(parquet.read_metadata(io.BytesIO(body)).num_columns, most_columns)
             return scoring_server.parse_parquet_input(io.BytesIO(body))
         if kind == scoring_server.CONTENT_TYPE_CSV:
-            return scoring_server.parse_csv_input(io.StringIO(body.decode()))
+            text = body.decode()
+            _check_csv(text, most_columns)
+            return scoring_server.parse_csv_input(io.StringIO(text))
         try:
             content = parse_json(body)
         except ValueError as error:
@@ -189,6 +199,8 @@ def _rows(body: bytes, content_type: str) -> pd.DataFrame:
         fields = {name: value for name, value in content.items() if name in scoring_server.SUPPORTED_FORMATS}
         if "instances" in fields and len(fields) == 1:  # MLflow makes arrays of them, which turn numbers into texts
             fields = {"dataframe_records": fields["instances"]}
+        for table in fields.values():
+            _refuse_more_columns(_width(table), most_columns)
         return pd.DataFrame(scoring_server.infer_and_parse_data(fields))
     except _RefusedRequestError:
         raise
@@ -196,6 +208,35 @@ def _rows(body: bytes, content_type: str) -> pd.DataFrame:
         raise _RefusedRequestError(400, error.message.partition("IMPORTANT:")[0]) from None
     except Exception as error:  # whatever MLflow and pandas raise for a table that is none
         raise _RefusedRequestError(400, f"no table: {type(error).__name__}: {error}") from None
+
+
+def _check_csv(text: str, most_columns: int) -> None:
+    """Refuse too many columns, and a row that is longer than the header: pandas would shift its cells."""
+    lines = csv.reader(io.StringIO(text, newline=""))
+    rows = (cells for cells in lines if cells)
+    width = len(next(rows, []))
+    _refuse_more_columns(width, most_columns)
+    for cells in rows:
+        if len(cells) > width:
+            reason = f"line {lines.line_num} of the CSV has {len(cells)} cells, the header has {width}"
+            raise _RefusedRequestError(400, reason)
+
+
+def _width(table: Any) -> int:
+    """Return the number of columns of a table in JSON: of a list of records, a dictionary of columns, or a split."""
+    if isinstance(table, list):
+        return len(set().union(*(row for row in table if isinstance(row, dict))))
+    if not isinstance(table, dict):
+        return 0
+    if "data" not in table:
+        return len(table)
+    rows = [table.get("columns"), *table["data"]]  # without names the rows have columns as well
+    return max((len(row) for row in rows if isinstance(row, list | dict)), default=0)
+
+
+def _refuse_more_columns(found: int, most: int) -> None:
+    if found > most:
+        raise _RefusedRequestError(400, f"the table has {found} columns, the model knows {most - _INDEX_COLUMNS}")
 
 
 class _RefusedRequestError(MultilabError):
