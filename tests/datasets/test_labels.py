@@ -270,6 +270,18 @@ def test_wrong_excel(tmp_path):
         read(tmp_path / "set.xlsx", label_columns="l")
 
 
+@pytest.mark.parametrize("row", ['{"a": "x\\uD800"}', '{"a\\ud800": 1}', '{"a": ["x", "\\udc00y"]}'])
+def test_half_of_a_character_in_json_is_refused_with_its_row(tmp_path, row):
+    path = tmp_path / "set.json"
+    path.write_text(f'[{{"a": "\\ud83d\\ude00", "l": 1}}, {row[:-1]}, "l": 0}}]')
+    for reads in (read, add_dataset):
+        with pytest.raises(DatasetError) as caught:
+            reads(path, label_columns="l")
+        assert caught.value.line == 2
+    path.write_text('[{"a": "\\ud83d\\ude00", "l": 1}, {"a": "b", "l": 0}]')
+    assert read(path, label_columns="l", text="one_hot").feature_names == ["a=b", "a=\U0001f600"]
+
+
 @pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/workbook.xml", "[Content_Types].xml", "_rels/.rels"])
 @pytest.mark.parametrize(
     ("encoding", "before"), [("utf-16", ""), ("utf-8", f"<!--{'x' * 5000}-->"), ("iso-8859-1", f"<?x {'x' * 70_000}?>")]

@@ -9,6 +9,7 @@ import pytest
 
 from multilab.cli import main
 from multilab.datasets import Dataset, DatasetError, FrameEncoder, add_dataset, encoder_of, load, read
+from multilab.datasets.vectors import read_vectors
 
 VECTORS = [[0.5, 1.0, -2.0], [1.5, 0.0, 3.0], [2.0, 2.0, 2.0], [0.25, 0.0, 1.0]]
 
@@ -90,6 +91,21 @@ def test_npy_files_that_are_no_matrix_of_the_rows(tmp_path):
     path.write_bytes(b"PK not an array")
     with pytest.raises(DatasetError, match=r"not a .npy file"):
         read(table, labels_last=1, vectors=path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "blank", "changed"])
+def test_a_damaged_header_of_vectors_is_refused_or_read(tmp_path, damage):
+    path, refused = tmp_path / "set.npy", 0
+    np.save(path, np.ones((4, 3)))
+    whole = path.read_bytes()
+    for at in range(1, 128):
+        other = {"cut": b"", "blank": b" " + whole[at + 1 :], "changed": bytes([whole[at] ^ 24]) + whole[at + 1 :]}
+        path.write_bytes(whole[:at] + other[damage])
+        try:
+            assert read_vectors(path).ndim == 2
+        except DatasetError:
+            refused += 1
+    assert refused > 20
 
 
 def test_new_rows_have_lists_or_numbers(tmp_path, monkeypatch):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import functools
 import io
 import json
+import operator
 import os
 import pickle
 import shutil
@@ -17,7 +20,12 @@ import numpy as np
 import pytest
 
 from multilab.cli import main
+from multilab.datasets import DatasetError, TableEncoder
 from multilab.models import DeploymentError, SavedModel, serving
+from multilab.models.metadata import ModelMetadata
+from multilab.models.model_card import model_card
+from multilab.models.model_limits import prediction_warnings
+from multilab.models.monitoring import monitor_rows
 from multilab.models.registry import log_model, save_mlflow
 
 
@@ -234,6 +242,64 @@ def test_a_damaged_folder_is_refused_in_one_line(
     assert main(["card", "model"]) == (2 if name == "metadata.json" else 0)
     assert served == []
     assert not os.path.exists("PLANTED")
+
+
+MANY = ("metrics", "versions", "thresholds", "quantiles", "counts")
+
+
+def places(value, path=()):
+    """Yield the paths to the values of JSON; of a list, and of a mapping with names of data, the first alone."""
+    first = (isinstance(value, list) and path != ("columns",)) or path[-1:] in [(name,) for name in MANY]
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in list(inner)[: 1 if first else None]:
+        yield *path, key
+        yield from places(item, (*path, key))
+
+
+def with_value(content, path, value):
+    """Return JSON with another value at a path."""
+    changed = copy.deepcopy(content)
+    inner = functools.reduce(operator.getitem, path[:-1], changed)
+    inner[path[-1]] = value
+    return changed
+
+
+WRONG = (None, ["x"])
+
+
+def test_metadata_with_a_wrong_value_are_refused_or_do_no_harm(model, own_csv, tmp_path):
+    content = json.loads(model.metadata.save(tmp_path).read_text())
+    del content["sha256"]
+    shares, rows = np.full(3, 0.5), model.read(own_csv)
+    refused, accepted = set(), []
+    for path in places(content):
+        for value in WRONG:
+            (tmp_path / "metadata.json").write_text(json.dumps(with_value(content, path, value)))
+            try:
+                about = ModelMetadata.load(tmp_path)
+            except DeploymentError:
+                refused.add(path)
+                continue
+            model_card(about).markdown()
+            prediction_warnings(about, shares, 90)
+            accepted.append((path, about))
+    assert {("dataset", "instances"), ("labels", 0, "prevalence"), ("features", 0, "sample", "counts", 0)} <= refused
+    assert {path[0] for path, _ in accepted} >= {"commit", "dataset", "metrics"}
+    for path, about in accepted:
+        if path[0] in ("features", "labels", "per_label", "calibration") and len(path) > 2:
+            monitor_rows(SavedModel(model.fitted, model.encoder, about), rows)
+
+
+def test_an_encoder_with_a_wrong_value_is_refused_or_encodes(model, own_csv):
+    content, rows = json.loads(json.dumps(model.encoder.to_json())), model.read(own_csv)
+    refused = set()
+    for path in places(content):
+        for value in WRONG:
+            try:
+                TableEncoder.from_json(with_value(content, path, value)).encode(rows)
+            except DatasetError:
+                refused.add(path)
+    assert {("columns", 0, "kind"), ("columns", 0, "fill"), ("columns", 1, "values", 0), ("reading",)} <= refused
 
 
 def test_parts_of_two_models_are_refused(model, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -67,11 +68,15 @@ def read_json(
         :func:`multilab.datasets.frames.table_of_frame` refuses.
     """
     content = read_bytes(path, limits)
-    rows, where = _objects(decode(content, path, encoding), path)
+    text_of_file = decode(content, path, encoding)
+    rows, where = _objects(text_of_file, path)
+    escaped = "\\ud" in text_of_file.lower()
     names = dict[str, None]()
     for row, line in zip(rows, where, strict=True):
         if not isinstance(row, dict):
             raise DatasetError(f"expected an object, got {excerpt(repr(row), 40)}", path, line)
+        if escaped:
+            _refuse_half_characters(row, path, line)
         for name, cell in row.items():
             if isinstance(cell, dict):
                 raise DatasetError(f"'{excerpt(name)}' is an object: flatten it, or remove it", path, line)
@@ -207,6 +212,14 @@ def _objects(text: str, path: PathLike) -> tuple[list[Any], Sequence[int]]:
     if not rows:
         raise DatasetError("the table has no row", path)
     return rows, lines
+
+
+def _refuse_half_characters(row: dict[str, Any], path: PathLike, line: int) -> None:
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start].encode("ascii", "backslashreplace").decode()
+        raise DatasetError(f"{half} is half of a character: write both halves, or remove it", path, line) from None
 
 
 def _cells(cells: Sequence[Any]) -> pd.Series:
