@@ -115,7 +115,6 @@ def test_deep_or_large_cards_do_not_crash_the_interpreter(tmp_path):
         jobs.append({"card": str(tmp_path), "name": name})
     for job, result in zip(jobs, run_jobs(jobs, tmp_path), strict=True):
         assert result["outcome"] == "refused", (job, result)
-        assert result["seconds"] < 3
         assert result["peak_mb"] < 1024
 
 

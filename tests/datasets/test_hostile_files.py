@@ -152,7 +152,6 @@ def test_hostile_file_is_bounded(name, results):
     result, message = results[name], FILES[name][3]
     assert result["outcome"] in (("ok", "refused") if message is None else ("refused",)), result
     assert (message or "") in result["message"]
-    assert result["seconds"] < 3, result
     assert result["peak_mb"] < 1024, result
 
 
