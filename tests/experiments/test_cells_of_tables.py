@@ -174,6 +174,8 @@ def test_a_cell_is_not_computed_from_rows_that_replaced_its_own(store):
     cut(20)
     with pytest.raises(ExperimentError, match="has changed"):
         gather(cell, store)
+    with pytest.raises(ExperimentError, match="has other data"):  # of a worker with such a table
+        _check_same(cell, cell.key)
 
 
 @pytest.mark.parametrize(

@@ -803,11 +803,9 @@ def _check_same(item: Item, key: str) -> None:
         )
     ref = item.split_ref if isinstance(item, Cell) else item.cell.split_ref if item.cell else None
     if ref is not None:
-        split_refs(ref.dataset, _protocol(ref))  # prepares the data where that was not done yet
-        from multilab.datasets import prepared_meta
-
-        meta = prepared_meta(ref.dataset) or {}
-        if meta.get("digest") != ref.dataset_digest:
+        refs = split_refs(ref.dataset, _protocol(ref))
+        other_rows = ref.split >= 0 and ref.inner is None and refs[ref.split % len(refs)].digest != ref.digest
+        if other_rows or refs[0].dataset_digest != ref.dataset_digest:
             raise ExperimentError(
                 f"{socket.gethostname()} has other data of {ref.dataset}; if this is a table of yours, delete its card "
                 "and its file in data/own where the worker was started, and start the worker again"
