@@ -162,10 +162,11 @@ def clean(dataset: str | None, method: str | None, outdated: bool, yes: bool) ->
             kept.unlink(missing_ok=True)
     swept = results.sweep() if yes and not (dataset or method) else 0
     waiting = 0 if dataset or method else sum(1 for _ in results.root.glob(".part-*"))
+    what = f"{len(doomed)} cells" + (f" and {len(caches)} outdated caches" if caches else "")
     if yes:
-        print(f"removed {len(doomed)} cells, {total / 1e6:.1f} MB" + (f", {swept} half-written" if swept else ""))
+        print(f"removed {what}, {total / 1e6:.1f} MB" + (f", {swept} half-written" if swept else ""))
     else:
-        print(f"{len(doomed)} cells, {total / 1e6:.1f} MB would be removed; --yes removes them")
+        print(f"{what}, {total / 1e6:.1f} MB would be removed; --yes removes them")
     if waiting:
         print(f"{waiting} half-written folders: those of dead processes are removed, by --yes or by the next run")
 
