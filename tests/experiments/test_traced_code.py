@@ -24,6 +24,7 @@ from multilab.experiments.running import run_cell
 from multilab.experiments.search import search
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
+from multilab.model_selection import indices_digest
 
 pytestmark = pytest.mark.slow
 
@@ -104,10 +105,10 @@ def small():
         data = fitting._dataset("genes-toy")
         rows = np.arange(60)
         rows_of = type("Split", (), {"train": rows[:40], "test": rows[40:]})
-        toy = type("Toy", (), {"X": data.X[:60, :8], "Y": data.Y[:60, :4]})
+        toy = type("Toy", (), {"X": data.X[:60, :8], "Y": data.Y[:60, :4], "digest": data.digest})
         patch.setattr(fitting, "_dataset", lambda name: toy)
         patch.setattr(fitting, "_splits", lambda dataset, protocol: [rows_of, rows_of])
-        yield split_refs("genes-toy", PROTOCOL)[0]
+        yield replace(split_refs("genes-toy", PROTOCOL)[0], digest=indices_digest(rows[:40], rows[40:]))
 
 
 def small_method(name: str) -> Method:
