@@ -141,8 +141,8 @@ def test_wrong_frames(wrong, options, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("cell", [["x", "y"], ("x",), {"a": 1}, {"x"}, np.array([1, 2])])
-def test_cells_that_are_lists_are_refused(frame, cell):
+@pytest.mark.parametrize("cell", [["x", 2], (("x",),), {"a": 1}, {3}, np.array([1, 2])])
+def test_cells_that_are_lists_of_other_things_than_texts_are_refused(frame, cell):
     nested = frame.assign(tags=[cell] * len(frame))
     with pytest.raises(
         DatasetError, match=rf"column 'tags', row 1: the cell is a {type(cell).__name__}; make a column"

@@ -205,7 +205,7 @@ def test_a_pipeline_takes_lists_of_words():
     assert (X.toarray() > 0).tolist() == [[True, False], [False, True], [True, True]]
 
 
-@pytest.mark.parametrize("cell", [{"a": 1}, [["a"]], [{"a": 1}]])
+@pytest.mark.parametrize("cell", [{"a": 1}, [["a"]], [{"a": 1}], [1, 2]])
 def test_other_nested_cells_are_refused(cell):
     with pytest.raises(DatasetError) as caught:
         Dataset.from_frame(pd.DataFrame({"a": ["x", cell], "l": [0, 1]}), labels="l")

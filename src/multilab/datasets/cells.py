@@ -331,16 +331,16 @@ def is_absent(cell: Any) -> bool:
 
 
 def is_token_list(cell: Any) -> bool:
-    """Return whether a cell is a list of texts or whole numbers: words or tags, which are a text as JSON."""
+    """Return whether a cell is a list of texts: words or tags, which are a text as JSON. Numbers may be a vector."""
     if not isinstance(cell, list | tuple | set | frozenset | np.ndarray):
         return False
     if isinstance(cell, np.ndarray) and cell.ndim != 1:
         return False
-    return all(isinstance(one, str | int | np.integer) for one in cell)
+    return all(isinstance(one, str) for one in cell)
 
 
 def refuse_nested(cells: pd.Series, where: str = "") -> None:
-    """Refuse a column with a cell that is a dictionary, or a list of anything but texts and whole numbers."""
+    """Refuse a column with a cell that is a dictionary, or a list of anything but texts."""
     for row, cell in enumerate(cells.tolist(), 1):
         if isinstance(cell, list | tuple | dict | set | frozenset | np.ndarray) and not is_token_list(cell):
             raise DatasetError(
