@@ -157,7 +157,9 @@ def read_excel(
     names += [""] * (width - len(names))
     body = [[*row, *[None] * (width - len(row))] for row in rows[1:]]
     filled = {j: sum(row[j] is not None for row in body) for j in unnamed_last(names)}
-    names, blank, notes = named_last(names, {j: n for j, n in filled.items() if n}, len(body), known)
+    names, blank, notes = named_last(
+        names, {j: n for j, n in filled.items() if n or known is not None}, len(body), known
+    )
     columns = dict[str, list[Any]]()
     for j, name in enumerate(names):
         column = [row[j] for row in body]

@@ -81,8 +81,8 @@ class TextForm:
     on_bad_lines : {"error", "skip"} or None
         Whether lines that do not fit the header of a table are refused (None: they are), or left out.
     known : collection of str or None
-        Names of the columns that are wanted, as in training: the others of the last columns without a name are left
-        out. None: those that are nearly empty are.
+        Names of all columns in training: the others of the last columns without a name are left out. None: those that
+        are nearly empty are.
     """
 
     encoding: str | None = None

@@ -649,7 +649,8 @@ def named_last(
     for j in filled:
         names[j] = f"c{j + 1}"
     if known is not None:
-        return names, {j for j in filled if names[j] not in known}, []
+        moved = not set(known) <= set(names)  # the position is another one where a column is absent
+        return names, {j for j in filled if moved or names[j] not in known}, []
     left_out = {j for j, count in filled.items() if count * _NEARLY_EMPTY <= rows}
     if left_out and len(left_out) == len(filled) and not any(filled.values()):
         return names, left_out, [f"left out, neither names nor cells: the last {len(filled)} columns"]

@@ -264,7 +264,7 @@ class TableEncoder:
         form = {name: self.reading[name] for name in ("encoding", "header", "decimal") if name in self.reading}
         options = form if file_format(path) == "csv" else {}
         as_text = (*self.text_columns, *self.dropped)
-        known = {*self.names, *self.labels, *self.dropped}
+        known = {*self.names, *self.dropped, *(() if "tags" in self.reading else self.labels)}
         rows = read_frames(path, labelled=False, text_columns=as_text, known=known, **options).features
         if (column := self.reading.get("tags")) in rows.columns:
             cells = [text or "" for text in cell_texts(rows.pop(column))]
