@@ -108,9 +108,9 @@ def judge(
         error e of our mean; that of an average follows from its rows. The verdict is one of :data:`VERDICTS`:
         ``match`` if our mean equals the printed one at the printed number of decimals; else ``within`` if they differ
         by at most 2 u and half a unit of the last printed decimal; else ``better`` or ``worse`` where the cell has a
-        direction,
-        ``differs`` where it has none. ``not comparable`` cites an erratum; ``not printed`` is ours only, and so is
-        ``not read``, where the paper has a number that nobody transcribed; ``not run`` where we have no result, with the excuse (data not available, DNF in the paper) or a reason that begins with
+        direction, ``differs`` where it has none. ``not comparable`` cites an erratum; ``not printed`` is ours only, and
+        so is ``not read``, where the paper has a number that nobody transcribed; ``not run`` where we have no result,
+        with the excuse (data not available, DNF in the paper) or a reason that begins with
         :data:`MISSING`. ``group`` is one of :data:`GROUPS`. ``other_method`` is the column of another published method
         that agrees with most results of this cell's method, ``other_verdict`` the verdict on it.
 
