@@ -142,7 +142,7 @@ def run_cells_within(
     from multiprocessing.connection import wait
 
     store.sweep()
-    waiting = _missing(cells, store)
+    waiting = _missing(cells, store, work)
     if work is None:
         _note_tables_without_rows(waiting, store)
     if work is None and not (engine := current()).is_local:
@@ -176,11 +176,17 @@ def run_cells_within(
     return outcome
 
 
-def _missing(cells: Iterable[Any], store: Any) -> list[Any]:
-    """Return the cells that are not in the store, each once."""
+def _missing(cells: Iterable[Any], store: Any, work: object = None) -> list[Any]:
+    """Return the cells that are not in the store, each once, and import what ``work`` on them needs.
+
+    Before workers are forked, or each would import it again; and where Hydra is missing, no cell is tried.
+    """
     missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
     if missing:
-        import multilab.experiments.running  # noqa: F401  before workers are forked, or each would import it again
+        import multilab.experiments.running  # noqa: F401
+
+        if work is None:
+            import hydra.utils  # noqa: F401
     return missing
 
 
