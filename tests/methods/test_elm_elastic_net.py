@@ -356,8 +356,7 @@ def test_two_sweeps_on_yeast_come_near_the_printed_row(benchmark_data: Path) -> 
 def test_the_released_setting_on_arts(benchmark_data: Path) -> None:
     """What scikit-learn's multi-task elastic net gives; of it only the first number is the printed one."""
     from multilab.datasets import load
-    from multilab.experiments.fitting import build
-    from multilab.experiments.method import load_method
+    from multilab.experiments.method import build, load_method
     from multilab.metrics import score_all
 
     data = load("yahoo-arts")
