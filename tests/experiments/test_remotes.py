@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("fsspec")
 
 from multilab.cli import main
-from multilab.core import json_digest
+from multilab.core import array_files, json_digest
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.remotes import open_remote, pack_cell, unpack_cell
 from multilab.experiments.store import Store
@@ -160,6 +160,91 @@ def with_path(files):
 def without_record(files):
     del files["record.json"]
     set_digests(files)
+
+
+def with_record(**changes):
+    """Return a change of the record, whose parts and key stay as they are."""
+
+    def change(files):
+        files["record.json"] = json.dumps(json.loads(files["record.json"]) | changes).encode()
+        set_digests(files)
+
+    return lambda data, other: repacked(data, change)
+
+
+def with_arrays(**arrays):
+    """Return a replacement of the arrays, compressed."""
+
+    def change(files):
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **{name: make() for name, make in arrays.items()})
+        files["arrays.npz"] = buffer.getvalue()
+        set_digests(files)
+
+    return lambda data, other: repacked(data, change)
+
+
+def with_shape(shape):
+    """Return arrays whose header has another shape than their bytes."""
+
+    def change(files):
+        header, buffer = io.BytesIO(), io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.writestr("scores.npy", header.getvalue() + b"\0" * 80)
+        files["arrays.npz"] = buffer.getvalue()
+        set_digests(files)
+
+    return lambda data, other: repacked(data, change)
+
+
+FOREIGN = {
+    "a bomb": with_arrays(scores=lambda: np.zeros((1, 2**20))),
+    "a shape without bytes": with_shape((10**9, 10**3)),
+    "a shape without cells": with_shape((10**15, 0)),
+    "no scores": with_arrays(decisions=lambda: np.zeros((6, 3))),
+    "scores of one dimension": with_arrays(scores=lambda: np.zeros(6)),
+    "scores that are texts": with_arrays(scores=lambda: np.full((6, 3), "a")),
+    "decisions of another shape": with_arrays(scores=lambda: np.zeros((6, 3)), decisions=lambda: np.zeros((5, 3))),
+    "a list in the place of a name": with_record(dataset=[1]),
+    "a path in the place of a name": with_record(dataset="../../x"),
+    "a path in the place of a method": with_record(method="/tmp/evil.yaml"),
+    "an endless time": with_record(started=1e300),
+    "a time that is none": with_record(started=float("nan")),
+    "a text in the place of a time": with_record(fit_seconds="long"),
+    "settings that are a text": with_record(settings="os.system"),
+    "warnings that are a number": with_record(warnings=3),
+    "a label that is a list": with_record(label=[]),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_a_cell_that_is_not_one_of_ours_is_refused_and_ends_no_listing(what, here, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(array_files, "_ROOM", 2**16)
+    keys = fill(here, 2)
+    path = tmp_path / f"{keys[0]}.cell"
+    path.write_bytes(FOREIGN[what](pack_cell(here, keys[0]), b""))
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with pytest.raises(ExperimentError, match=r"^[^\n]+$"):
+        unpack_cell(keys[0], path.read_bytes())
+    for name, data in files.items():  # as an earlier version would have stored it
+        (here.path(keys[0]) / name).write_bytes(data)
+    lines = cells(capsys, "list").out.splitlines()
+    assert sum(line.startswith((keys[0][:12], keys[1][:12])) for line in lines) == 2
+    cells(capsys, "clean")
+
+
+def test_a_remote_with_a_folder_or_a_pipe_in_the_place_of_a_cell(here, tmp_path, monkeypatch, capsys):
+    keys = fill(here, 3)
+    cells(capsys, "push", f"{tmp_path}/remote")
+    folder, pipe = (tmp_path / "remote" / f"{letter * 64}.cell" for letter in "ab")
+    folder.mkdir()
+    os.mkfifo(pipe)
+    other = other_store(monkeypatch, tmp_path)
+    printed = cells(capsys, "pull", f"{tmp_path}/remote", code=1)
+    assert [line.split()[1] for line in printed.err.splitlines()] == [f"{'a' * 64}:", f"{'b' * 64}:"]
+    assert other.finished() == keys
 
 
 DAMAGES = {
