@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +44,17 @@ def test_batches_are_predicted_as_the_whole_table(folder, model, model_path, cap
         found = pd.read_csv(f"out.{extension}", sep=SEPARATORS[extension])
     assert list(found.pop("id")) == list(folder["id"])
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+@pytest.mark.parametrize("rows", ["./big", "big/0.parquet"])
+@pytest.mark.parametrize("extension", ["parquet", "csv"])
+def test_predictions_have_the_permissions_of_the_umask(folder, model_path, rows, extension):
+    before = os.umask(0o077)
+    try:
+        assert main(["predict", str(model_path), rows, "-o", f"out.{extension}"]) == 0
+    finally:
+        os.umask(before)
+    assert Path(f"out.{extension}").stat().st_mode & 0o777 == 0o600
 
 
 IDENTIFIERS = {

@@ -286,7 +286,7 @@ def test_metadata_with_a_wrong_value_are_refused_or_do_no_harm(model, own_csv, t
     assert {("dataset", "instances"), ("labels", 0, "prevalence"), ("features", 0, "sample", "counts", 0)} <= refused
     assert {path[0] for path, _ in accepted} >= {"commit", "dataset", "metrics"}
     for path, about in accepted:
-        if path[0] in ("features", "labels", "per_label", "calibration") and len(path) > 2:
+        if path[0] in ("features", "labels", "calibration") and len(path) > 2:
             monitor_rows(SavedModel(model.fitted, model.encoder, about), rows)
 
 
