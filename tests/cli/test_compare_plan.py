@@ -197,9 +197,9 @@ def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monk
     chosen[0].seconds, chosen[1].seconds = 0.5, None
     run(chosen, store)
     assert [entry.status for entry in chosen] == ["stopped", "done"]
-    assert [name for name, _ in limits] == ["br_logistic", "label_frequencies", "br_logistic"]  # after all others
-    assert limits[0][1] == 60.0  # a tenth of the budget is more than four times the estimate
-    assert limits[2][1] > 60.0  # what is left at the end
+    assert [name for name, _ in limits] == ["br_logistic", "label_frequencies", "label_frequencies", "br_logistic"]  # after all others
+    assert limits[0][1] == 30.0  # a twentieth of the budget is more than four times the estimate
+    assert limits[3][1] > 60.0  # what is left at the end
     assert "with 0 of 2 splits" in chosen[0].note
     assert "br_logistic          stopped" in capsys.readouterr().err
 

@@ -359,7 +359,7 @@ def test_a_baseline_alone_does_not_assign_every_label_to_every_row(tmp_path):
     assert work(Preparation(1.0), rows) is None
     prepared(rows)
     model = quick()
-    search = auto._Search(model, rows, 0.0)
+    search = auto.Search(model, rows, 0.0)
     for unit in (*(Fit(load_method(name), fold) for fold in (None, *range(5))), Judgement(name, guard=False)):
         assert work(unit, rows) is None
     search.judged = {name: rows.read(Judgement(name).key)}

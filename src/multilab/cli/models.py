@@ -63,8 +63,8 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
     required=True,
     help="A dataset, or a data file (all options: `multilab datasets add --help`).",
 )
-@click.option("--method", type=METHOD, help="The method (default: the one that `multilab compare` recommends).")
-@click.option("--budget", type=Duration(), help="Time to choose a method, if none is given: 90s, 10m, 2h (10m).")
+@click.option("--method", type=METHOD, help="The method (default: the best one found within --budget).")
+@click.option("--budget", type=Duration(), help="Time to find and fit a method, if none is given: 90s, 10m, 2h (10m).")
 @click.option("--set", "arguments", metavar="K=V", multiple=True, help="An argument of the method; repeatable.")
 @click.option("--decision", metavar="METRIC", help=f"Tune thresholds on out-of-fold scores for {_DECISIONS}.")
 @click.option("--calibration", metavar="KIND", help="Calibrate scores: sigmoid, isotonic, beta or temperature.")
@@ -109,10 +109,10 @@ def fit(
     multilab fit --dataset emotions --method mlknn --tune 20 --register mine tuned; registered as models:/mine
     multilab fit --dataset my.csv --labels 'tag_*' --method br -o model      a file of your own; also as a folder
     multilab fit --dataset ./big/ --labels 'tag_*' --method br_sgd -o model  larger than memory, from Parquet files
-    multilab fit --dataset my.csv --labels 'tag_*' --budget 2m -o model      what `multilab compare` recommends
+    multilab fit --dataset my.csv --labels 'tag_*' --budget 2m -o model      the best method within two minutes
 
-    Without --method, the command first compares the methods of `multilab compare` within --budget and by --metric
-    (macro_f1), and then fits the recommended one with its thresholds.
+    Without --method, the command tries the methods of `multilab compare` within --budget, with thresholds tuned for
+    --metric (macro_f1), and keeps the best one: the search of `AutoMultiLabel`.
 
     A folder of Parquet files, and a Parquet file of at least 2^27 cells, is read in batches of rows. The --method must
     then be one that learns from batches (br_sgd, relm, elm, mlkelm_nystroem); it is scored on held-out rows.
@@ -131,14 +131,13 @@ def fit(
         )
     dataset = dataset if large else named_dataset(dataset, reader)
     if method is None:
-        if arguments or tune or any(options[name] for name in ("decision", "calibration", "protocol", "chars")):
-            of_method = "--set, --tune, --decision, --calibration, --chars and --protocol"
+        of_methods = ("decision", "calibration", "protocol", "chars", "observed")
+        if arguments or tune or any(options[name] for name in of_methods):
+            of_method = "--set, --tune, --decision, --calibration, --chars, --observed and --protocol"
             raise click.UsageError(f"{of_method} are of a method: name one.")
-        found = _recommended(dataset, budget or 600.0, options["metric"] or "macro_f1", cv)
-        if found is None:
-            return 1
-        method, arguments, options["decision"] = found["method"], tuple(found["set"]), found["decision"]
-        options["chars"] = bool(found["chars"])
+        found = _found(dataset, budget or 600.0, options["metric"] or "macro_f1", cv, options["seed"])
+        method, arguments = found.options["method"], tuple(found.options["set"])
+        options |= {"decision": found.options["decision"], "chars": found.options["chars"], "found": found}
     elif budget is not None:
         raise click.UsageError("--budget is the time to find a method: leave out --method.")
     run = {
@@ -183,26 +182,20 @@ def _fit_large(
         return fit_large_and_log(path, chosen, settings, FitOptions(**options))
 
 
-def _recommended(dataset: str, budget: float, metric: str, cv: int | None) -> dict[str, Any] | None:
-    """Compare the methods of the portfolio and return the options of `fit` of the recommended one, None if none is."""
-    from multilab.comparison.plan import DEFAULT_FOLDS, Request
-    from multilab.comparison.results import write_files
-    from multilab.comparison.run import closing_text, compare_within_budget, fit_options
-    from multilab.core import report_dir
+def _found(dataset: str, budget: float, metric: str, cv: int | None, seed: int | None) -> Any:
+    """Find the best method of the portfolio within some seconds, print what was tried, and return the model."""
+    from multilab.comparison.found import find_model
+    from multilab.comparison.plan import DEFAULT_FOLDS
     from multilab.experiments.compose import check_dataset
     from multilab.experiments.errors import ExperimentError
     from multilab.metrics import METRICS
-    from multilab.reports.comparison import write_comparison_page
 
     check_dataset(dataset)
     if metric not in METRICS:
         raise ExperimentError(f"metric: {unknown_name('metric', metric, METRICS)}")
-    folder = report_dir("compare") / dataset
-    results = compare_within_budget(Request(dataset, None, budget, metric, cv or DEFAULT_FOLDS, folder))
-    write_files(results)
-    write_comparison_page(results)
-    print(closing_text(results), flush=True)
-    return fit_options(results)
+    found = find_model(dataset, budget, metric, cv or DEFAULT_FOLDS, seed or 0)
+    print(*map(printable, found.text().splitlines()), sep="\n", flush=True)
+    return found
 
 
 @click.command()

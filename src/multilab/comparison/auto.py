@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from multilab.comparison.plan import PlannedMethod
     from multilab.comparison.training_set import Judged, TrainingSet
     from multilab.datasets import TableEncoder
+    from multilab.models.final_fit import CrossValidated
     from multilab.models.saved_model import SavedModel
     from multilab.statistics import Leaderboard
 
@@ -43,6 +44,10 @@ _SHARE_OF_FITS = 0.85
 """Share of the time for the fits; the rest is for the stack."""
 _STACKED = 8
 """Methods of a stack; with more the second level takes longer than they do."""
+_FEW_ROWS = 200
+"""Rows of the first fit of a search, which is sure to end; of large tables a sixteenth of the rows."""
+_MARGIN = 1.2
+"""Fits and their metrics take up to this many times what the fit before makes one expect."""
 _ROW = "row number"
 
 
@@ -203,12 +208,12 @@ class AutoMultiLabel(MultiLabelClassifier):
             X, columns, self._embeddings = embedded_frame(X, columns, "X")
         with tempfile.TemporaryDirectory(prefix="multilab-") as folder:
             rows = TrainingSet(X, Y, names, columns, self._metrics(), seed, Path(folder), weights, groups)
-            search = _Search(self, rows, began)
+            search = Search(self, rows, began)
             try:
                 search.run()
             finally:
                 search.say("")
-            self._folds = rows.folds
+            self._folds = rows.parts
         self._training, self._seed = (X, Y, names), seed
         if isinstance(X, pd.DataFrame):
             _warn_of_columns(X, self.encoder_)
@@ -311,31 +316,38 @@ class AutoMultiLabel(MultiLabelClassifier):
         return self.fitted_.predict_with_scores(X)[0]
 
 
+def validated(model: AutoMultiLabel, Y: np.ndarray, conventions: str = "default") -> CrossValidated:
+    """Return the metrics of a fitted model on the rows that folds or a holdout scored; NaN if none did."""
+    from multilab.metrics import METRICS, score_all
+    from multilab.models.final_fit import CrossValidated
+
+    judged, parts = model._judged, model._folds
+    if judged is None:  # no time: the scores of the training rows say nothing
+        zeros = np.zeros(Y.shape)
+        return CrossValidated([], [dict.fromkeys(METRICS, np.nan)], 1.0, Y, zeros, zeros.astype(np.uint8))
+    scores, decisions = judged.scores, judged.tuned if model._tuned else judged.own
+    scored = np.sort(np.concatenate([test for _, test in parts]))
+    values = [
+        score_all(Y[test], scores[test], decisions[test], metrics=list(METRICS), conventions=conventions)
+        for _, test in parts
+    ]
+    return CrossValidated([], values, 1 / max(len(parts) - 1, 1), Y[scored], scores[scored], decisions[scored])
+
+
 def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
     """Return the model as `multilab fit` saves one, described by its out-of-fold scores."""
     from multilab.comparison.decisions import objective_of
     from multilab.datasets import FeatureColumn, TableEncoder
-    from multilab.metrics import METRICS, score_all
-    from multilab.models.final_fit import CrossValidated, described_model, method_facts
+    from multilab.models.final_fit import described_model, method_facts
 
     X, Y, names = model._training
     encoder = model.encoder_
     if encoder is None:
         known = getattr(model, "feature_names_in_", [f"x{k}" for k in range(X.shape[1])])
         encoder = TableEncoder(tuple(FeatureColumn(str(one)) for one in known), tuple(names), sparse=issparse(X))
-    judged, folds = model._judged, model._folds
-    if judged is None:  # no time: the scores of the training rows say nothing
-        scores, decisions, values = (
-            np.zeros(Y.shape),
-            np.zeros(Y.shape, dtype=np.uint8),
-            [dict.fromkeys(METRICS, np.nan)],
-        )
-    else:
-        scores, decisions = judged.scores, judged.tuned if model._tuned else judged.own
-        values = [score_all(Y[test], scores[test], decisions[test], metrics=list(METRICS)) for _, test in folds]
     method = (
-        method_facts(model._method)
-        if model._method
+        method_facts(model._member.method)
+        if model._member
         else {
             "name": "stack",
             "title": "Stack",
@@ -348,6 +360,7 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
         }
     )
     positives = (Y == 1).sum()
+    folds, judged = model._folds, model._judged
     objective = objective_of(model.metric) if model._tuned and judged is not None else None
     return described_model(
         model.fitted_,
@@ -355,7 +368,7 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
         encoder.with_numbers(X) if isinstance(X, pd.DataFrame) else X,  # lists of numbers
         Y,
         names,
-        CrossValidated([], values, 1 / max(len(folds) - 1, 1), Y, scores, decisions),
+        validated(model, Y),
         dataset={
             "name": name,
             "title": "the table given to AutoMultiLabel",
@@ -386,13 +399,13 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
     )
 
 
-class _Search:
+class Search:
     """The fits of one call: plan, run, stack, choose."""
 
-    def __init__(self, model: AutoMultiLabel, rows: TrainingSet, began: float) -> None:
+    def __init__(self, model: AutoMultiLabel, rows: TrainingSet, began: float, stacks: bool = True) -> None:
         from multilab.comparison.portfolio import load_portfolio
 
-        self.model, self.rows = model, rows
+        self.model, self.rows, self.stacks = model, rows, stacks
         self.limit = math.inf if model.time_limit is None else float(model.time_limit)
         self.began, self.deadline = began, began + self.limit
         self.n_jobs = workers(model.n_jobs)
@@ -409,9 +422,13 @@ class _Search:
             raise ComparisonError(reason)
         prepared(self.rows)
         entries = self._plan()
-        floor = entries[0]
-        reason = self._do(floor.cells[0])
         fits_end = self.began + _SHARE_OF_FITS * self.limit
+        reason, seconds = self._first_model(entries[0], fits_end)
+        self.first = not reason
+        ratio = len(entries[0].cells) * seconds / (entries[0].seconds or math.inf)
+        if _MARGIN * self._seconds_of_folds(seconds) > fits_end - time.monotonic():
+            self.rows.hold_out()
+            entries = self._plan()
         run_methods(
             [one for one in entries if one.status == "planned"],
             self.rows,
@@ -420,12 +437,48 @@ class _Search:
             self.n_jobs,
             self,
             _work(),
+            [ratio] if ratio else [],
         )
         self.say("AutoMultiLabel: stack and choice")
         stack_reason = self._stack(entries)
-        if not self.judged and not self.rows.has(floor.cells[0].key):
-            raise ComparisonError(f"no model could be fitted: {reason or floor.note}")
-        self._choose(entries, floor, stack_reason)
+        if not self.judged and reason and not self.rows.has(entries[0].cells[0].key):
+            raise ComparisonError(f"no model could be fitted: {reason}")
+        self._choose(entries, entries[0], stack_reason)
+
+    def _first_model(self, floor: PlannedMethod, fits_end: float) -> tuple[str, float]:
+        """Fit the method that is always there: to few rows, and then to all rows, or to as many as there is time for.
+
+        Returns
+        -------
+        reason : str
+            Why there is no model, empty if there is one.
+        seconds : float
+            What a fit to all rows takes, measured or judged by the fit to few rows.
+        """
+        n, began, seconds = len(self.rows.Y), time.monotonic(), 0.0
+        few = max(_FEW_ROWS, n // 16)
+        if few < n and not math.isinf(self.limit):
+            if reason := self._do(self._few_rows(floor, few)):
+                return reason, 0.0
+            seconds = (time.monotonic() - began) * n / few
+            left = fits_end - time.monotonic()
+            if seconds > left:
+                self._do(self._few_rows(floor, max(few, int(n * left / seconds / 2))))
+                return "", seconds
+            began = time.monotonic()
+        reason = self._do(floor.cells[0])
+        return ("", seconds) if reason and seconds else (reason, time.monotonic() - began)
+
+    def _seconds_of_folds(self, seconds: float) -> float:
+        """Return the seconds of the fits on all folds, judged by those of a fit to all rows."""
+        folds = self.rows.folds
+        return math.ceil(len(folds) / self.n_jobs) * seconds * len(folds[0][0]) / len(self.rows.Y)
+
+    def _few_rows(self, floor: PlannedMethod, rows: int) -> Any:
+        """Return the fit of a method to some of the rows."""
+        from multilab.comparison.training_set import Fit
+
+        return Fit(floor.member.method, None, floor.member.chars, rows)
 
     def refresh(self) -> None:
         """Show how far the fits are."""
@@ -468,7 +521,7 @@ class _Search:
         if texts and encoder is not None:
             words = X[:, encoder.word_columns(texts)]
         (n, d), row = words.shape, [one.nnz / one.shape[0] if issparse(one) else None for one in (words, X)]
-        sizes = Sizes(n, d, Y.shape[1], 1 - 1 / len(folds), *row)
+        sizes = Sizes(n, d, Y.shape[1], len(self.rows.folds[0][0]) / n, *row)
         entries = []
         text = bool(texts or self.rows.no_grams)
         for member in self.portfolio.select(None, sparse=issparse(X) and encoder is None, text=text):
@@ -505,7 +558,7 @@ class _Search:
 
         board = self._board(entries)
         names = [str(name) for name in board.table.index if name in self.judged and name != self.portfolio.baseline]
-        if len(names) < 2 or has_unobserved(self.rows.Y):
+        if not self.stacks or len(names) < 2 or has_unobserved(self.rows.Y) or len(self.rows.folds) == 1:
             return None
         began = time.monotonic()
         self.stack_seconds = 0.0
@@ -554,7 +607,7 @@ class _Search:
                 columns=[*CELL, "reason"],
             ),
             alpha=self.portfolio.alpha,
-            test_to_train=1 / max(len(self.rows.folds) - 1, 1),
+            test_to_train=1 / max(len(self.rows.parts) - 1, 1),
             untuned=untuned,
         )
         return with_labels(board, pd.concat(decided)) if decided else board
@@ -566,15 +619,16 @@ class _Search:
 
         model, baselines = self.model, (self.portfolio.baseline, tuned_name(self.portfolio.baseline))
         board = self._board(entries)
-        if self.judged:
+        fallback = self.rows.has(floor.cells[0].key) or self.first
+        if set(self.judged) - ({self.portfolio.baseline} if fallback else set()):
             titles = {one.name: one.member.description for one in entries}
             model.recommendation_ = recommend(board, baselines, certain=False, titles=titles)
             names = [str(name) for name in board.table.index]
-            # the tuned baseline may assign every label to every row
-            best = min(names, key=lambda one: (one in board.over_assigned, one in baselines))
+            # a method comes before the baseline, whose tuned decisions may assign every label to every row
+            best = min(names, key=lambda one: (one in baselines, one in board.over_assigned))
             model.best_ = model.recommendation_.method or best
         else:
-            text = f"{self.limit:g} s were too short to score a method: {floor.name} is used without a comparison."
+            text = f"{self.limit:g} s were too short to score {floor.name}: it is used without a comparison."
             model.recommendation_, model.best_ = Recommendation(None, (text,)), floor.name
         chosen = board.untuned.get(model.best_, model.best_)
         judged = self.judged.get(chosen)
@@ -588,7 +642,7 @@ class _Search:
             encoder = replace(encoder, **about, embeddings=model._embeddings)
         model.encoder_ = encoder
         model._judged = judged
-        model._method = next((one.member.method for one in entries if one.name == chosen), None)
+        model._member = next((one.member for one in entries if one.name == chosen), None)
         model._members = [str(one) for one in self.rows.read("stack-all-names")] if chosen == STACK else []
         model._tuned = tuned
         state = {one.name: (one.status, one.note, one.spent) for one in entries}

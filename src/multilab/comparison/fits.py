@@ -15,7 +15,7 @@ __all__ = ["run_methods"]
 
 _TOLERANCE = 4.0
 """A method is stopped after this many times its estimate, so that one wrong estimate does not take the budget."""
-_LEAST_SHARE = 0.1
+_LEAST_SHARE = 0.05
 """No limit is below this share of the budget."""
 _TIMED = 0.5
 """Methods with a shorter estimate say nothing about the speed of the machine."""
@@ -39,11 +39,13 @@ def run_methods(
     n_jobs: int,
     display: Watcher,
     work: Callable[[Any, Any], str | None] | None = None,
+    ratios: Sequence[float] = (),
 ) -> None:
     """Run the methods in order and set the status of each.
 
-    A method that was stopped continues after all others, if the rest seems to fit into the time that is left, judged by
-    its time so far.
+    The first fits of a method, as many as run at the same time, correct its estimate: if the others do not seem to fit
+    into the time that is left, it is stopped then. A method that was stopped continues after all others if the rest
+    seems to fit, judged by its time so far.
 
     The estimates are scaled by what the methods so far took compared with theirs: the curves were measured on another
     machine.
@@ -53,22 +55,25 @@ def run_methods(
     entries : sequence of PlannedMethod
     store : Store
     budget : float
-        Seconds of which no method gets less than a tenth.
+        Seconds of which no method gets less than a twentieth.
     deadline : float
         By ``time.monotonic``.
     n_jobs : int
     display : Watcher
     work : callable, optional
         What is done for a cell, see :func:`multilab.experiments.execute.run_cells_within`.
+    ratios : sequence of float, optional
+        Seconds that earlier fits took, divided by their estimates.
     """
-    ratios: list[float] = []
+    logs = [math.log(ratio) for ratio in ratios]
     for entry in entries:
         if entry.status == "left out":  # by the plan
             display.finished(entry)
             continue
-        wall = entry.wall(n_jobs) * math.exp(float(np.median(ratios)) if ratios else 0.0)
+        wall = entry.wall(n_jobs) * math.exp(float(np.median(logs)) if logs else 0.0)
         left = deadline - time.monotonic()
-        if any(not store.has(cell.key) for cell in entry.cells):
+        missing = [cell for cell in entry.cells if not store.has(cell.key)]
+        if missing:
             here = current().is_local  # of the memory of other machines nothing is known
             refusal = (here and refused_for_memory(entry, n_jobs)) or _refused_for_time(entry, wall, left)
             if refusal:
@@ -76,13 +81,14 @@ def run_methods(
                 display.finished(entry)
                 continue
         limit = left if entry.seconds is None else min(left, max(_TOLERANCE * wall, _LEAST_SHARE * budget))
-        _run(entry, store, limit, wall, n_jobs, display, work)
+        _run(entry, store, limit, deadline, wall, n_jobs, display, work)
         if entry.status in ("done", "stopped") and entry.spent and entry.wall(n_jobs) >= _TIMED:
-            ratios.append(math.log(entry.spent / entry.wall(n_jobs)))
+            there = sum(store.has(cell.key) for cell in missing)
+            logs.append(math.log(entry.spent * len(missing) / max(there, 1) / entry.wall(n_jobs)))
     for entry in entries:
         left = deadline - time.monotonic()
         if entry.status == "stopped" and _rest_of(entry, store) < left:
-            _run(entry, store, left, entry.wall(n_jobs), n_jobs, display, work)
+            _run(entry, store, left, deadline, entry.wall(n_jobs), n_jobs, display, work)
 
 
 def _rest_of(entry: PlannedMethod, store: Any) -> float:
@@ -104,16 +110,28 @@ def _run(
     entry: PlannedMethod,
     store: Any,
     limit: float,
+    deadline: float,
     wall: float,
     n_jobs: int,
     display: Watcher,
     work: Callable[[Any, Any], str | None] | None,
 ) -> None:
-    """Run the missing cells of a method for at most some seconds and set its status."""
+    """Run the missing cells of a method and set its status: the first ones for at most some seconds, then the others
+    if they fit before the deadline by the time of the first.
+    """
     entry.status, entry.note = "running", ""
     display.refresh()
-    outcome = run_cells_within(entry.cells, store, limit, n_jobs, display.refresh, work)
+    missing = [cell for cell in entry.cells if not store.has(cell.key)]
+    first, others = missing[:n_jobs], missing[n_jobs:]
+    outcome = run_cells_within(first, store, limit, n_jobs, display.refresh, work)
     entry.spent += outcome.seconds
+    if others and not outcome.failures and not outcome.stopped:
+        left = deadline - time.monotonic()
+        if outcome.seconds * len(others) / len(first) <= left:
+            outcome = run_cells_within(others, store, left, n_jobs, display.refresh, work)
+            entry.spent += outcome.seconds
+        else:
+            outcome.stopped = True
     if outcome.failures:
         entry.status, (label, reason) = "failed", next(iter(outcome.failures.items()))
         entry.note = f"{label}: {reason}"

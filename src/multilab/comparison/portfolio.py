@@ -100,8 +100,8 @@ class Portfolio:
     def select(self, patterns: str | None, sparse: bool = False, text: bool = False) -> list[PortfolioMethod]:
         """Return the methods that a comma-separated list of names and globs selects, all of the portfolio for None.
 
-        A method that is in the portfolio has the portfolio's arguments, those for a sparse matrix with ``sparse``, those
-        for words with free ``text``. Members with character n-grams are left out unless there is free ``text``.
+        A method that is in the portfolio has the portfolio's arguments, with ``sparse`` those for a sparse matrix, with
+        free ``text`` those for words. Members with character n-grams are left out unless there is free ``text``.
 
         Raises
         ------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ from multilab.comparison.decisions import guarded_decisions, objective_of
 from multilab.comparison.plan import refused_grams
 from multilab.comparison.scores import metric_values
 from multilab.datasets import FrameEncoder, TableEncoder
-from multilab.datasets.table_encoder import texts_of
+from multilab.datasets.table_encoder import texts_of, with_grams
 from multilab.decision import CalibratedMultiLabelClassifier
 from multilab.experiments.fit_costs import one_thread
 from multilab.experiments.fitting import fitted_scaler, inner_folds, predict_with_scores
@@ -56,11 +56,15 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit of a method on all rows, or on those outside a fold, whose rows it scores; with n-grams of texts or not."""
+    """A fit of a method on all rows, or on those outside a fold, whose rows it scores; with n-grams of texts or not.
+
+    With ``rows`` it is a fit on so many rows, drawn at random, which is used if there is no fit on all of them.
+    """
 
     method: Method
     fold: int | None
     chars: bool = False
+    rows: int | None = None
 
     kind: ClassVar[str] = "train"
     reads: ClassVar[tuple[Any, ...]] = ()
@@ -68,12 +72,13 @@ class Fit:
     @property
     def key(self) -> str:
         """Name of its file."""
-        return f"{self.method.name}-{'all' if self.fold is None else self.fold}"
+        return f"{self.method.name}-{f'rows{self.rows}' if self.rows else 'all' if self.fold is None else self.fold}"
 
     @property
     def label(self) -> str:
         """For messages."""
-        return f"{self.method.name}, " + ("all rows" if self.fold is None else f"fold {self.fold}")
+        which = f"{self.rows} rows" if self.rows else "all rows" if self.fold is None else f"fold {self.fold}"
+        return f"{self.method.name}, {which}"
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ class TrainingSet:
         A frame becomes a matrix when it is prepared.
     Y : ndarray of shape (n, q)
     label_names : list of str
-    columns : mapping of str to str or None
+    columns : mapping of str to str, sequence of TableColumn, or None
         Kinds of the columns of a frame.
     metrics : tuple of str
         The first one is what decisions are tuned for, if it depends on decisions.
@@ -163,6 +168,9 @@ class TrainingSet:
     no_grams : str
         Why there are none although there is text.
     folds : list of (train, test)
+        Of the fits: five if none are given, or one if there is no time for more.
+    halves : list of (others, rows)
+        Two halves of the test rows of a single fold, each with the other one.
     """
 
     X: Any
@@ -178,6 +186,24 @@ class TrainingSet:
     texts: Sequence[str] = ()
     no_grams: str = ""
     folds: Sequence[tuple[np.ndarray, np.ndarray]] = ()
+    halves: Sequence[tuple[np.ndarray, np.ndarray]] = ()
+
+    def hold_out(self) -> None:
+        """Keep one fold: its test rows are held out, and no other row is scored."""
+        self.folds = self.folds[:1]
+        _, test = self.folds[0]
+        groups = None if self.groups is None else self.groups[test]
+        self.halves = [(test[others], test[rows]) for others, rows in _folds(self.Y[test], 2, self.seed, groups)]
+
+    @property
+    def parts(self) -> Sequence[tuple[np.ndarray, np.ndarray]]:
+        """Rows that are judged together, each with those that their thresholds and calibration are learned from."""
+        return self.halves or self.folds
+
+    @property
+    def scored(self) -> np.ndarray:
+        """The rows with scores of a model that has not seen them."""
+        return np.sort(np.concatenate([rows for _, rows in self.parts]))
 
     @property
     def objective(self) -> str:
@@ -232,7 +258,7 @@ class TrainingSet:
             ensemble, seconds = self.read(Stack.key)
             scores = ensemble.out_of_fold_scores_
             return scores, (scores >= 0.5).astype(np.uint8), True, seconds
-        scores, decisions = np.empty(self.Y.shape), np.empty(self.Y.shape, dtype=np.uint8)
+        scores, decisions = np.zeros(self.Y.shape), np.zeros(self.Y.shape, dtype=np.uint8)
         seconds = []
         for k, (_, test) in enumerate(self.folds):
             scores[test], decisions[test], probabilities, taken = self.read(f"{name}-{k}")
@@ -267,7 +293,9 @@ class TrainingSet:
 
     def _fitted(self, name: str) -> FittedMethod:
         if name != STACK:
-            result: FittedMethod = self.read(f"{name}-all")
+            keys = [path.stem for path in self.folder.glob(f"{name}-rows*.joblib")]
+            most = max(keys, key=lambda key: int(key.rpartition("rows")[2]), default="")
+            result: FittedMethod = self.read(f"{name}-all" if self.has(f"{name}-all") else most)
             return result
         ensemble, _ = self.read(Stack.key)
         used = zip(self.read(f"{Stack.key}-names"), ensemble.used_, strict=True)
@@ -294,18 +322,30 @@ def prepared(rows: TrainingSet) -> None:
 def _prepare(unit: Preparation, rows: TrainingSet) -> None:
     encoder, X, texts, no_grams = None, None, list[str](), ""
     if isinstance(rows.X, pd.DataFrame):
-        frames = FrameEncoder(rows.columns).fit(rows.X)
-        texts = texts_of(frames.encoder_.columns)
+        encoder = _encoder(rows)
+        texts = texts_of(encoder.columns)
         no_grams = refused_grams(rows.X, texts, 1, unit.seconds)
         if texts and not no_grams:
-            frames = FrameEncoder({**(rows.columns or {}), **dict.fromkeys(texts, "text:chars")}).fit(rows.X)
-        X, encoder = frames.transform(rows.X), frames.encoder_
-    if rows.groups is None:
-        folds = inner_folds(rows.Y, min(INNER_FOLDS, len(rows.Y)), 1, rows.seed)
-    else:
-        splitter = IterativeStratifiedGroupKFold(min(INNER_FOLDS, len(np.unique(rows.groups))), random_state=rows.seed)
-        folds = list(splitter.split(None, rows.Y, rows.groups))
+            encoder = _encoder(rows, texts)
+        X = encoder.encode(rows.X.rename(columns=lambda name: str(name).strip())).X
+    folds = rows.folds or _folds(rows.Y, INNER_FOLDS, rows.seed, rows.groups)
     rows.write(Preparation.key, (encoder, X, folds, [] if no_grams else texts, no_grams))
+
+
+def _encoder(rows: TrainingSet, with_grams_of: Sequence[str] = ()) -> TableEncoder:
+    """Return the encoder of a frame, with character n-grams of some columns of text."""
+    if isinstance(rows.columns, Mapping | None):
+        kinds = {**(rows.columns or {}), **dict.fromkeys(with_grams_of, "text:chars")}
+        return FrameEncoder(kinds).fit(rows.X).encoder_
+    return TableEncoder.learn(rows.X, with_grams(rows.columns) if with_grams_of else rows.columns)
+
+
+def _folds(Y: np.ndarray, n: int, seed: int, groups: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return stratified folds of rows, or of their groups: n, or fewer if there are fewer."""
+    if groups is None or len(np.unique(groups)) < 2:
+        return inner_folds(Y, min(n, len(Y)), 1, seed)
+    splitter = IterativeStratifiedGroupKFold(min(n, len(np.unique(groups))), random_state=seed)
+    return list(splitter.split(None, Y, groups))
 
 
 def _fit(unit: Fit, rows: TrainingSet) -> None:
@@ -314,9 +354,11 @@ def _fit(unit: Fit, rows: TrainingSet) -> None:
         check_learns_from_missing(estimator)
     X, scaler, columns = rows.inputs(unit.method, unit.chars)
     train, test = (slice(None), slice(0)) if unit.fold is None else rows.folds[unit.fold]
+    if unit.rows:
+        train = np.sort(np.random.default_rng(rows.seed).choice(len(rows.Y), unit.rows, replace=False))
     weights = {} if rows.weights is None else {"sample_weight": rows.weight(train)}
     if unit.fold is None:
-        estimator.fit(X, rows.Y, **weights)
+        estimator.fit(X[train], rows.Y[train], **weights)
         rows.write(unit.key, FittedMethod(estimator, rows.Y.shape[1], scaler, columns=columns))
         return
     began = time.perf_counter()
@@ -343,43 +385,45 @@ def _stack(unit: Stack, rows: TrainingSet) -> None:
 def _judge(unit: Judgement, rows: TrainingSet) -> None:
     scores, own, probabilities, seconds = rows.out_of_fold(unit.name)
     between = scores if probabilities else expit(scores)  # decisions depend on the order of the scores only
-    shown, tuned = between.copy(), np.empty_like(own)
+    shown, tuned = between.copy(), np.zeros_like(own)
     # The stack's scores are calibrated per label. The largest expected micro F1 of probabilities has one cut for all
     # labels, and one number follows the chance of these rows less than a number per label does. On test rows of the
     # sets of benchmarks/auto.py with the seeds 100 to 103, which it does not use, one cut gains .005 on average.
     policy = "global" if (unit.name, rows.objective) == (STACK, "micro_f1") else None
-    for train, test in rows.folds:
+    for others, test in rows.parts:
         decisions = guarded_decisions(
-            between[train], rows.Y[train], rows.objective, rows.weight(train), policy, unit.guard
+            between[others], rows.Y[others], rows.objective, rows.weight(others), policy, unit.guard
         )
         tuned[test] = decisions.predict(between[test])
         if not probabilities:
-            shown[test] = _calibration(between, rows, train).predict_proba(between[test])
+            shown[test] = _calibration(between, rows, others).predict_proba(between[test])
+    scored = rows.scored
     judged = Judged(
-        [metric_values(rows.Y[t], shown[t], own[t], rows.metrics, rows.weight(t)) for _, t in rows.folds],
-        [metric_values(rows.Y[t], shown[t], tuned[t], rows.metrics, rows.weight(t)) for _, t in rows.folds],
-        _decided(rows, own),
-        _decided(rows, tuned),
+        [metric_values(rows.Y[t], shown[t], own[t], rows.metrics, rows.weight(t)) for _, t in rows.parts],
+        [metric_values(rows.Y[t], shown[t], tuned[t], rows.metrics, rows.weight(t)) for _, t in rows.parts],
+        _decided(rows, own, scored),
+        _decided(rows, tuned, scored),
         shown,
         own,
         tuned,
-        guarded_decisions(between, rows.Y, rows.objective, rows.weights, policy, unit.guard),
-        None if probabilities else _calibration(between, rows),
+        guarded_decisions(between[scored], rows.Y[scored], rows.objective, rows.weight(scored), policy, unit.guard),
+        None if probabilities else _calibration(between, rows, scored),
         seconds,
     )
     rows.write(unit.key, judged)
 
 
-def _calibration(scores: np.ndarray, rows: TrainingSet, chosen: Any = slice(None)) -> CalibratedMultiLabelClassifier:
+def _calibration(scores: np.ndarray, rows: TrainingSet, chosen: np.ndarray) -> CalibratedMultiLabelClassifier:
     calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid")
     return calibrated.fit(scores[chosen], rows.Y[chosen], rows.weight(chosen))
 
 
-def _decided(rows: TrainingSet, decisions: np.ndarray) -> pd.DataFrame:
+def _decided(rows: TrainingSet, decisions: np.ndarray, scored: np.ndarray) -> pd.DataFrame:
     """Return how often labels are and should be assigned; a row counts as often as its weight says."""
-    weights = np.ones(len(rows.Y)) if rows.weights is None else rows.weights
-    observed = (rows.Y == 0) | (rows.Y == 1)
-    counts = {"observed": observed, "count": rows.Y == 1, "predicted": observed & (decisions == 1)}
+    Y, decisions = rows.Y[scored], decisions[scored]
+    weights = np.ones(len(Y)) if rows.weights is None else rows.weights[scored]
+    observed = (Y == 0) | (Y == 1)
+    counts = {"observed": observed, "count": Y == 1, "predicted": observed & (decisions == 1)}
     return pd.DataFrame({"label": rows.label_names, **{name: weights @ cells for name, cells in counts.items()}})
 
 

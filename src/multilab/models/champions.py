@@ -162,6 +162,11 @@ def _verdict(
         )
     old = [row[metric] for row in evaluated(cells, store, settings["conventions"]).scores]
     values = [np.nan if value is None else value for value in new.metrics[metric]["values"]]
+    if len(values) != len(old):
+        raise DeploymentError(
+            f"{name}: the new model was scored on one holdout, too little to compare it with version {version}: fit it "
+            "with a larger --budget, or name a --method"
+        )
     gains = np.array(values) - np.array(old)
     gains = -gains if METRICS[metric].direction == "min" else gains
     if not np.isfinite(gains).all() or len(gains) < 2:

@@ -46,6 +46,7 @@ __all__ = [
     "DECISIONS",
     "INNER_FOLDS",
     "CrossValidated",
+    "dataset_description",
     "decided",
     "described_model",
     "evaluated",
@@ -287,7 +288,7 @@ def fitted_model(
         data.Y,
         [str(label) for label in data.label_names],
         validated,
-        dataset=_dataset(name) | {"columns": encoder.width},
+        dataset=dataset_description(name) | {"columns": encoder.width},
         method=method_facts(result.method),
         evaluation=evaluation,
         decision=decision if objective or calibration else {},
@@ -366,7 +367,8 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
-def _dataset(name: str) -> dict[str, Any]:
+def dataset_description(name: str) -> dict[str, Any]:
+    """Return the facts about a dataset for a model's metadata."""
     entry, facts = datasets.card(name), dataset_facts(name)
     wanted = ("digest", "instances", "features", "columns", "labels", "cardinality", "density", "missing_values")
     return {

@@ -12,6 +12,7 @@ from typing import Any
 from multilab.core.messages import printable, unknown_name
 from multilab.core.shell import command
 from multilab.experiments.arguments import check_method
+from multilab.experiments.cells import Cell
 from multilab.experiments.compose import metric_names, run_jobs, settings_of
 from multilab.experiments.environment import code_version
 from multilab.experiments.execute import run_cells
@@ -26,6 +27,7 @@ from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import evaluated, fitted_model
 from multilab.models.model_limits import over_assigned_labels, over_assigned_text
 from multilab.models.registry import LoggedModel, log_model
+from multilab.models.saved_model import SavedModel
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ class FitOptions:
         Level of the test.
     output : str or None
         Folder to write the model into.
+    found : object or None
+        A model that a search fitted with these settings, whose ``saved`` returns it with its metadata. None: the method
+        is scored and fitted.
     """
 
     decision: str | None = None
@@ -55,6 +60,7 @@ class FitOptions:
     metric: str | None = None
     level: float = 0.05
     output: str | None = None
+    found: Any = None
 
 
 def fit_and_log(settings: Sequence[str], options: FitOptions) -> int:
@@ -73,16 +79,11 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
     check_method(Method.from_mapping(settings["method"], settings["mapping"]), bool(settings["tune"]))
     cells, store = settings_cells(settings), Store()
     method, dataset = cells[0].method, settings["dataset"]
-    failed = run_cells(cells, store, progress=ProgressBar(f"{method.name} on {dataset}"))
-    if failed:
-        label, reason = next(iter(failed.items()))
-        raise DeploymentError(f"{len(failed)} of {len(cells)} cells failed, the first ({label}) with: {reason}")
-    validated = evaluated(cells, store, settings["conventions"])
-    trials = ProgressBar(f"tuning {method.name} on all rows of {dataset}")
-    model = fitted_model(cells[0], validated, store, settings=settings, progress=trials)
+    model = options.found.saved(settings) if options.found else _scored_and_fitted(cells, store, settings)
     wanted = list(dict.fromkeys([*metric_names(cfg), *filter(None, [options.decision, options.metric])]))
     _print_scores(model, wanted)
-    print_warnings(cells, store)
+    if not options.found:
+        print_warnings(cells, store)
     shown = flat_params(method) | {"protocol": cells[0].split_ref.protocol, **model.metadata.tuning.get("best", {})}
     tags = run_tags(code_version(), cfg.seed) | {"dataset": dataset, "method": method.name}
     logged = _save_and_log(model, cfg, options, shown, dataset_source(dataset), tags)
@@ -93,6 +94,18 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
         print(outcome.message)
         address = f"models:/{options.register}@{outcome.alias}"
     _print_address(address)
+
+
+def _scored_and_fitted(cells: list[Cell], store: Store, settings: dict[str, Any]) -> SavedModel:
+    """Run the cells of a method, and fit it on all rows."""
+    method, dataset = cells[0].method, settings["dataset"]
+    failed = run_cells(cells, store, progress=ProgressBar(f"{method.name} on {dataset}"))
+    if failed:
+        label, reason = next(iter(failed.items()))
+        raise DeploymentError(f"{len(failed)} of {len(cells)} cells failed, the first ({label}) with: {reason}")
+    scored = evaluated(cells, store, settings["conventions"])
+    trials = ProgressBar(f"tuning {method.name} on all rows of {dataset}")
+    return fitted_model(cells[0], scored, store, settings=settings, progress=trials)
 
 
 def fit_large_and_log(path: str, reader: Mapping[str, Any], settings: Sequence[str], options: FitOptions) -> int:
