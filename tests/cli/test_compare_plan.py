@@ -197,7 +197,8 @@ def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monk
     chosen[0].seconds, chosen[1].seconds = 0.5, None
     run(chosen, store)
     assert [entry.status for entry in chosen] == ["stopped", "done"]
-    assert [name for name, _ in limits] == ["br_logistic", "label_frequencies", "label_frequencies", "br_logistic"]  # after all others
+    names = [name for name, _ in limits]
+    assert names == ["br_logistic", "label_frequencies", "label_frequencies", "br_logistic"]  # after all others
     assert limits[0][1] == 30.0  # a twentieth of the budget is more than four times the estimate
     assert limits[3][1] > 60.0  # what is left at the end
     assert "with 0 of 2 splits" in chosen[0].note
@@ -238,7 +239,7 @@ def test_a_portfolio_that_is_missing_or_wrong_is_refused(tmp_path, monkeypatch):
     for text, message in {
         "metrics: [macro_f1]": "methods is missing",
         "{methods: [mlknn], metrics: [macro_f1], baseline: mlknn}": "must be a mapping",
-        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have chars, define, linear, reason, set, sparse, words",
+        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have chars, define, linear",
     }.items():
         (tmp_path / "portfolio.yaml").write_text(text)
         with pytest.raises(ExperimentError, match=message):

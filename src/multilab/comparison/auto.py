@@ -428,7 +428,7 @@ class Search:
         ratio = len(entries[0].cells) * seconds / (entries[0].seconds or math.inf)
         if _MARGIN * self._seconds_of_folds(seconds) > fits_end - time.monotonic():
             self.rows.hold_out()
-            entries = self._plan()
+        entries = self._plan()  # without the fit that is there
         run_methods(
             [one for one in entries if one.status == "planned"],
             self.rows,
