@@ -98,7 +98,6 @@ def test_compare_and_fit_without_a_method_choose_them_too(three, tmp_path, monke
     assert main(["fit", "--dataset", "table", "--budget", "2m", "--cv", "3", "-o", "model"]) == 0
     out = capsys.readouterr().out
     assert "Use br_linear_svm_chars" in out
-    assert "fit --dataset table --method br_linear_svm --chars" in out
     model = load_model("model")
     assert [str(column.kind) for column in model.encoder.columns] == ["text:chars", "number"]
     assert json.loads((tmp_path / "model/metadata.json").read_text())["evaluation"]["settings"]["chars"] is True

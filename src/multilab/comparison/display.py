@@ -54,9 +54,9 @@ class Display:
             self._live.update(self._table(), refresh=True)
 
     def finished(self, entry: PlannedMethod) -> None:
-        """Show that a method has ended."""
+        """Show that a method has ended; those that were left out are listed at the end."""
         self.refresh()
-        if not self._live:
+        if not self._live and entry.status != "left out":
             mean = self._mean(entry)
             complete = mean is not None and entry.status == "done"
             value = f"  {self.scores.metrics[0]} {mean:.4f}" if complete else ""

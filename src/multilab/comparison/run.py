@@ -46,7 +46,7 @@ from multilab.metrics import METRICS, per_label
 from multilab.metrics.registry import defined
 from multilab.statistics import Leaderboard
 
-__all__ = ["closing_text", "compare_within_budget", "fit_options", "track"]
+__all__ = ["closing_text", "compare_within_budget", "track"]
 
 _SHARE_OF_FITS = 0.7
 """Share of the budget for the fits; the rest is for thresholds and the learning curve."""
@@ -198,11 +198,6 @@ def _completed(
     elif effects and effects.objective == request.metric and chosen.name in effects.left_out:
         added = f"Tuned thresholds of {chosen.name} were not tried: {effects.left_out[chosen.name]}."
     return replace(recommendation, sentences=tuple(filter(None, (*sentences, added))))
-
-
-def fit_options(results: Results) -> dict[str, Any] | None:
-    """Return the options of `multilab fit` for the recommended method; None without a recommendation."""
-    return _fit_options(results.request, results.entries, results.recommendation.method)
 
 
 def _fit_options(request: Request, entries: Sequence[PlannedMethod], row: str | None) -> dict[str, Any] | None:
