@@ -296,6 +296,10 @@ def test_a_variant_is_tried_by_dvc_exp_run(lab):
     lab.run("git", "commit", "-qm", "all")
     assert "reports/quick/metrics.json" in lab.run("git", "ls-files", "reports/quick")
     before, shown = lab.cells(), set(runs(lab))
+    refused = lab.run("dvc", "exp", "run", "-S", "reports/quick/params.json:mlknn.k=4", code=255)
+    assert "conf/method/mlknn.yaml" in refused
+    assert (lab.cells(), set(runs(lab))) == (before, shown)
+    lab.run("git", "reset", "-q", "--hard")
     output = lab.run("dvc", "exp", "run", "-S", "conf/method/mlknn.yaml:k=4")
     assert "Ran experiment" in output
     assert len(lab.cells()) - len(before) == 4

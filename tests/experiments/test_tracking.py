@@ -74,7 +74,9 @@ def runs(store, experiment="s"):
 
 
 def child(store, name="A on d"):
-    return next(run for run in runs(store) if run.info.run_name == name)
+    """Return the current run of a name."""
+    current = (run for run in runs(store) if run.data.tags.get("superseded") == "false")
+    return next(run for run in current if run.info.run_name == name)
 
 
 def history(store, run, name):
