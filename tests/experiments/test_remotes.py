@@ -215,6 +215,8 @@ FOREIGN = {
     "settings that are a text": with_record(settings="os.system"),
     "warnings that are a number": with_record(warnings=3),
     "a label that is a list": with_record(label=[]),
+    "a class that a search chose": with_record(tuned={"estimator": {"_target_": "os.system", "command": "x"}}),
+    "files that a search chose": with_record(tuned={"base_scores": ["/tmp/evil.yaml"]}),
 }
 
 

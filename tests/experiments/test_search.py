@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import create_trial
 
 from helpers.searches import run_search
 from multilab.experiments import fitting, running, search
@@ -15,8 +17,10 @@ from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.conf import load_protocol
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import load_method
+from multilab.experiments.records import check_arguments
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning, load_study
+from multilab.experiments.trials import Journal, finished_trials
 from multilab.metrics import METRICS, registry
 
 
@@ -186,3 +190,28 @@ def grid_of(name, choices):
 
 def cheap_searched(name):
     return replace(cheap(name), search=grid_of("estimator__C", [0.001, 1000.0]))
+
+
+def test_a_tuned_cell_from_elsewhere_gives_numbers_and_choices_of_the_space_only():
+    space = {"k": {"type": "int", "low": 1, "high": 9}, "mode": {"type": "categorical", "choices": ["a", ["b", 1]]}}
+    check_arguments({"k": 3, "mode": "a"}, space)
+    check_arguments({"k": None, "mode": ["b", 1]}, space)
+    for chosen in (
+        {"k": {"_target_": "os.system", "command": "x"}},
+        {"mode": "c"},
+        {"base_scores": ["evil.yaml"]},
+        {"mode": [{"_target_": "os.system"}]},
+        ["k"],
+    ):
+        with pytest.raises(ExperimentError, match="cannot have chosen"):
+            check_arguments(chosen, space)
+
+
+def test_trials_of_a_strangers_journal_name_no_class_and_no_file(tmp_path):
+    journal = Journal(tmp_path / "a.log", tmp_path / "final.log")
+    study = journal.study("x", "minimize", 5)
+    choices = [1, "fast", {"_target_": "os.system", "command": "touch x"}, ["/tmp/evil.yaml"]]
+    for value in choices:
+        distribution = CategoricalDistribution(choices)
+        study.add_trial(create_trial(params={"k": value}, distributions={"k": distribution}, value=0.0))
+    assert [trial.params["k"] for trial in finished_trials(journal.path, "x")] == [1, "fast"]

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from multilab.core.text import excerpt
 from multilab.experiments.errors import ExperimentError
 
-__all__ = ["check_record"]
+__all__ = ["check_arguments", "check_record", "is_plain"]
 
 _Name = Annotated[str, Meta(pattern=r"^[^/\\\x00-\x1f\[]{1,500}(\[[^\x00-\x1f]*)?$")]  # never a path
 _Key = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -44,6 +45,7 @@ class _Record(Struct):
     split: int = -1
     status: str = ""
     settings: dict[str, Any] = {}
+    tuned: dict[str, Any] = {}
     started: _Seconds = None
     fit_seconds: _Seconds = None
     input_seconds: _Seconds = None
@@ -66,3 +68,33 @@ def check_record(record: Any) -> None:
         raise ExperimentError(f"its record is not one of ours: {' '.join(str(error).split())[:200]}") from None
     if any(isinstance(value, float) and not math.isfinite(value) for value in msgspec.structs.astuple(known)):
         raise ExperimentError("its record is not one of ours: a time is not a number")
+    check_arguments(known.tuned, known.parts.tune.get("search"))
+
+
+def check_arguments(chosen: Any, space: Any) -> None:
+    """Refuse arguments that a search cannot have chosen: they may name a class, which is called, or a file.
+
+    Parameters
+    ----------
+    chosen : object
+        Arguments by name, from a record.
+    space : object
+        The search space: numbers are not compared with it.
+
+    Raises
+    ------
+    ExperimentError
+        Naming the argument.
+    """
+    spaces = space if isinstance(space, dict) else {}
+    for name, value in chosen.items() if isinstance(chosen, dict) else [("arguments", chosen)]:
+        choices = spaces[name].get("choices") if isinstance(spaces.get(name), dict) else None
+        if not (value is None or isinstance(value, int | float)) and value not in (choices or ()):
+            raise ExperimentError(f"its search cannot have chosen {excerpt(f'{name}={value!r}')}")
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether a value is a number, or a text that is no path, or a list of these."""
+    if isinstance(value, str):
+        return not (value.endswith(".yaml") or "/" in value or "${" in value)
+    return value is None or isinstance(value, int | float) or (isinstance(value, list) and all(map(is_plain, value)))

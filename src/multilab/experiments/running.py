@@ -27,6 +27,7 @@ from multilab.experiments.fitting import (
     out_of_fold,
 )
 from multilab.experiments.hidden_labels import hide
+from multilab.experiments.records import check_arguments
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
@@ -91,6 +92,7 @@ def _chosen(cell: Cell, store: Store) -> dict[str, Any]:
     """Return the arguments that a tuned train cell has chosen; compute it if it is missing."""
     ensure(cell, store)
     chosen: dict[str, Any] = store.record(cell.key)["tuned"]
+    check_arguments(chosen, cell.method.search)
     return chosen
 
 

@@ -24,6 +24,7 @@ from optuna.trial import TrialState
 from multilab.core import locks, parse_json
 from multilab.core.locks import RUNNING, owner_of, running_journals
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.records import is_plain
 
 __all__ = [
     "Database",
@@ -111,12 +112,13 @@ def finished_trials(path: Path, name: str) -> list[Any]:
     """Return the trials of a study that ended by themselves, finished or failed with an error, in their order.
 
     A journal may be torn (a full disk, a power cut): it is read up to its last valid line. One that holds no such study
-    has no trials.
+    has no trials, and a trial is left out if its arguments name a class or a file, which the journal of a stranger's
+    store may do.
     """
     try:
         backend: Any = _Lines(_valid_lines(path.read_bytes()))
         study = optuna.load_study(study_name=name, storage=JournalStorage(backend))
-        return ended_trials(study)
+        return [trial for trial in ended_trials(study) if all(map(is_plain, trial.params.values()))]
     except Exception:  # missing, or valid JSON that is no journal: whatever Optuna makes of it
         return []
 
