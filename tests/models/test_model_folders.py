@@ -158,6 +158,11 @@ def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
 def brackets(path):
     path.write_text("[" * 100_000)
 
@@ -204,6 +209,8 @@ DAMAGE = {
         unsealed(lambda content: content.update(schema=[1] * 1000)),
     ],
     "encoder.json": [
+        pipe,
+        edited(lambda content: content["columns"][0].update(hashed=10**10)),
         brackets,
         cut,
         lambda path: path.unlink(),
@@ -218,7 +225,7 @@ DAMAGE = {
         edited(lambda content: content["columns"][1].update(values="York")),
         edited(lambda content: content["columns"][1].update(values=["York", 3])),
     ],
-    "model.skops": [brackets, cut, lambda path: path.unlink(), object_array, deep_schema],
+    "model.skops": [pipe, brackets, cut, lambda path: path.unlink(), object_array, deep_schema],
 }
 
 

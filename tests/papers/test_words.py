@@ -69,6 +69,21 @@ def test_numbers_are_filled_in(results, text, filled):
 
 
 @pytest.mark.parametrize(
+    "expression",
+    [
+        "''.__class__.__mro__[1].__subclasses__()",
+        "number.__globals__",
+        "number.__func__.__globals__['__builtins__']",
+        "cycler.__init__.__globals__.os.system('touch x')",
+        "(''|attr('__class__')).mro()",
+    ],
+)
+def test_a_text_of_a_stranger_reaches_nothing_but_the_results(results, expression):
+    with pytest.raises(ClaimsError):
+        results.fill(f"{{{{ {expression} }}}}")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{{ require(won('C1', 'a against b') > 30) }}It wins.", "require.*is no longer true; change the sentence"),

@@ -153,11 +153,13 @@ class Results:
         return ""
 
     def _value(self, expression: str, where: str) -> str:
-        from jinja2 import Environment, StrictUndefined, TemplateError
+        from jinja2 import StrictUndefined, TemplateError
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
 
         names = [name for name in vars(type(self)) if not name.startswith("_") and name not in ("fill", "folder")]
         try:
-            compiled = Environment(undefined=StrictUndefined).compile_expression(expression, undefined_to_none=False)
+            sandbox = ImmutableSandboxedEnvironment(undefined=StrictUndefined)  # of texts in a study or in claims
+            compiled = sandbox.compile_expression(expression, undefined_to_none=False)
             value = compiled(**{name: getattr(self, name) for name in names})
             text = f"{value:.4g}" if isinstance(value, float) else str(value)
         except (TemplateError, ClaimsError, StatisticsError, KeyError, TypeError, OSError) as error:

@@ -32,6 +32,7 @@ from multilab.datasets.reading import file_format, read_frames
 from multilab.datasets.synthetic import generate
 from multilab.datasets.vectors import vector_columns, with_numbers
 
+_MOST_HASHED = 2**20  # columns into which a text is hashed: a row of many more may be larger than the memory
 _SHOWN = 5  # texts or columns that a note lists
 
 
@@ -388,7 +389,9 @@ class TableEncoder:
         wrong = [
             column.name
             for column in columns
-            if not column.is_valid or (column.values is None) != (column.kind.name in ("number", "date"))
+            if not column.is_valid
+            or not 0 <= column.hashed <= _MOST_HASHED
+            or (column.values is None) != (column.kind.name in ("number", "date"))
         ]
         if wrong:
             raise DatasetError(f"not an encoder of rows: {excerpt(repr(wrong[0]))}")

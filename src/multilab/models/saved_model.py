@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from multilab.core import read_json, write_atomically
-from multilab.core.files import scratch_folder
+from multilab.core.files import not_a_file, scratch_folder
 from multilab.core.messages import pip_install
 from multilab.core.text import excerpt
 from multilab.datasets import DatasetError, EncodedRows, TableEncoder
 from multilab.datasets.columns import canonical_csr
 from multilab.models.errors import DeploymentError
-from multilab.models.metadata import ModelMetadata
+from multilab.models.metadata import METADATA_FILE, ModelMetadata
 
 if TYPE_CHECKING:
     from multilab.models.fitted import FittedMethod
@@ -147,6 +147,9 @@ class SavedModel:
             The folder holds no model, a damaged one, or one with types that are not trusted.
         """
         path = Path(folder)
+        for name in (METADATA_FILE, _ENCODER_FILE, _MODEL_FILE):
+            if kind := not_a_file(path / name):
+                raise DeploymentError(f"{path / name}: it is {kind}, not a file")
         metadata = ModelMetadata.load(path)
         try:
             encoder = TableEncoder.from_json(read_json(path / _ENCODER_FILE))
@@ -163,6 +166,7 @@ class SavedModel:
         """Refuse parts that do not belong together: by the names of the columns, and by the prediction of one row."""
         try:
             names = [summary["name"] for summary in self.metadata.features]
+            self.example()
             row = np.zeros((1, self.encoder.width))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
