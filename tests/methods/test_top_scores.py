@@ -47,6 +47,14 @@ def test_probabilities_are_stored_as_they_are_and_margins_between_0_and_1():
     np.testing.assert_array_equal(np.argsort(scores, axis=1), np.argsort(margins, axis=1))
 
 
+@pytest.mark.parametrize("k", [2.0, "2", None, True])
+def test_a_k_that_is_no_whole_number_is_refused_with_its_name_and_type(k):
+    model = MLkNN(k=5).fit(X, Y)
+    with pytest.raises(MethodError, match=rf"`k`.*{type(k).__name__}"):
+        top_scores(model, X, k=k)
+    assert top_scores(model, X, k=np.int64(2)).nnz == 2 * len(X)
+
+
 def test_a_k_below_1_is_refused_and_one_beyond_the_labels_means_all():
     model = MLkNN(k=5).fit(X, Y)
     assert top_scores(model, X[:3], k=100).shape == (3, 12)

@@ -1,8 +1,10 @@
-"""Numbers for JSON: finite, and with meaningful digits only."""
+"""Numbers for JSON, finite and with meaningful digits only, and whole numbers as arguments."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -36,3 +38,21 @@ def significant(value: float, digits: int = 6) -> float | None:
     (1234.57, None)
     """
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+
+
+def whole_number(value: Any, name: str, least: int, error: Callable[[str], Exception]) -> int:
+    """Return the argument ``name`` of a function, a whole number of at least ``least``; raise an ``error`` otherwise.
+
+    Examples
+    --------
+    >>> from multilab.core.numbers import whole_number
+    >>> whole_number(2.0, "k", 1, ValueError)
+    Traceback (most recent call last):
+    ...
+    ValueError: `k` must be a whole number, got 2.0 (float)
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise error(f"`{name}` must be a whole number, got {value!r} ({type(value).__name__})")
+    if value < least:
+        raise error(f"`{name}` must be >= {least}, got {value}")
+    return int(value)

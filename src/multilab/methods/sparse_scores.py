@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from multilab.core.numbers import whole_number
 from multilab.methods.errors import MethodError
 
 __all__ = ["top_scores"]
@@ -32,7 +33,7 @@ def top_scores(model: Any, X: Any, k: int = 100) -> sp.csr_array:
     Raises
     ------
     MethodError
-        If k is less than 1.
+        If k is no whole number, or less than 1.
 
     Examples
     --------
@@ -50,8 +51,7 @@ def top_scores(model: Any, X: Any, k: int = 100) -> sp.csr_array:
     0.63
     """
     check_is_fitted(model, "n_labels_")
-    if k < 1:
-        raise MethodError(f"`k` must be >= 1, got {k}")
+    k = whole_number(k, "k", 1, MethodError)
     if hasattr(model, "_top_scores"):  # computes no others
         return model._top_scores(X, k)
     q = model.n_labels_
