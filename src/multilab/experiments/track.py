@@ -221,7 +221,7 @@ class Tracker:
                 if sqlite_path(self.uri) is not None or _abandoned(tags.get("multilab.writer", "")):
                     self._delete(run)
             else:
-                existing[tags["method"], tags["dataset"]].append(run)
+                existing[tags.get("method", ""), tags.get("dataset", "")].append(run)
         return existing
 
     def _publish_run(self, record: RunRecord, known: list[Any]) -> None:
