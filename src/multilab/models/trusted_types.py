@@ -37,6 +37,7 @@ _PARTS = frozenset(
         *(f"multilab.methods.forests.compact_forest.{name}" for name in ("CompactForest", "PackedForest")),
         "multilab.methods.forests.interactions.Regions",
         "multilab.methods.forests.mldf._Step",
+        "multilab.methods.mixed_scaler.MixedScaler",
         "multilab.methods.neighbours._search._ExactSearch",
         "multilab.methods.reduction.kernel_reducer.Centring",
         *(f"multilab.methods.stacking._combinations.{name}" for name in ("Calibration", "Combination")),
