@@ -19,37 +19,20 @@ os.environ.setdefault("DVC_NO_ANALYTICS", "true")
 pytest_plugins = ["helpers.code_copy"]
 
 
-TESTS = Path(__file__).resolve().parent
-LABORATORY = {"arena", "claims", "cli", "experiments", "models", "papers", "project", "reports"}
-"""Folders with tests of the laboratory. The library works without Hydra, so that none of its tests is skipped."""
-
-
 class NoHydra(MetaPathFinder):
-    """Where Hydra is not installed, as on Python 3.14: skip a test of the laboratory that imports it."""
+    """Where Hydra is not installed, as on Python 3.14: skip a test that imports it, as each that runs a cell does.
 
-    file = Path()
-    """The test file that runs or is being collected."""
+    That the library itself needs none is tested in processes of their own, see ``core`` in cli/test_first_contact.py.
+    """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Find nothing, like the other finders."""
-        if name == "hydra" and self.file.is_relative_to(TESTS) and self.file.relative_to(TESTS).parts[0] in LABORATORY:
+        if name == "hydra":
             raise pytest.skip.Exception("needs Hydra, which is not installed", allow_module_level=True)
 
 
 if find_spec("hydra") is None:
     sys.meta_path.insert(0, NoHydra())
-
-
-def pytest_collectstart(collector: pytest.Collector) -> None:
-    """Note which file is collected."""
-    NoHydra.file = Path(str(getattr(collector, "path", "")))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Note which file runs."""
-    NoHydra.file = item.path
-
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
