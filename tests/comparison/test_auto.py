@@ -210,7 +210,7 @@ def test_a_label_is_assigned_too_often_by_the_weights_of_the_rows(tmp_path):
     Y = np.array([[1, 0], [0, 1], [0, -1], [0, 1]], dtype=np.int8)
     decisions = np.array([[1, 1], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
     rows = TrainingSet(None, Y, ["rare", "b"], None, ("macro_f1",), 0, tmp_path, np.array([7.0, 1, 2, 2]))
-    rate = training_set._decided(rows, decisions).set_index("label")
+    rate = training_set._decided(rows, decisions, np.arange(4)).set_index("label")
     assert rate.loc["rare"].to_dict() == {"observed": 12, "count": 7, "predicted": 10}
     assert rate.loc["b"].to_dict() == {"observed": 10, "count": 3, "predicted": 9}
 

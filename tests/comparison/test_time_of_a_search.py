@@ -127,7 +127,7 @@ def searched(machine, limit, svm=10.0):
 
 
 def test_the_first_fit_is_on_few_rows_and_is_the_model_if_no_other_ends(machine):
-    model, begun = searched(machine, 12.0)
+    model, begun = searched(machine, 10.0)
     assert begun[1] == "br_linear_svm, 200 rows"
     assert not any(label.startswith("br_linear_svm, all") for label in begun)
     assert model.best_ == "br_linear_svm"

@@ -460,7 +460,8 @@ class Search:
         if few < n and not math.isinf(self.limit):
             if reason := self._do(self._few_rows(floor, few)):
                 return reason, 0.0
-            seconds = (time.monotonic() - began) * n / few
+            share = self.rows.read(f"{self._few_rows(floor, few).key}.share")  # of the fit; the rest does not grow
+            seconds = (time.monotonic() - began) * (1 + share * (n / few - 1))
             left = fits_end - time.monotonic()
             if seconds > left:
                 self._do(self._few_rows(floor, max(few, int(n * left / seconds / 2))))

@@ -293,7 +293,7 @@ class TrainingSet:
 
     def _fitted(self, name: str) -> FittedMethod:
         if name != STACK:
-            keys = [path.stem for path in self.folder.glob(f"{name}-rows*.joblib")]
+            keys = [path.stem for path in self.folder.glob(f"{name}-rows*[0-9].joblib")]
             most = max(keys, key=lambda key: int(key.rpartition("rows")[2]), default="")
             result: FittedMethod = self.read(f"{name}-all" if self.has(f"{name}-all") else most)
             return result
@@ -349,6 +349,7 @@ def _folds(Y: np.ndarray, n: int, seed: int, groups: np.ndarray | None) -> list[
 
 
 def _fit(unit: Fit, rows: TrainingSet) -> None:
+    entered = time.perf_counter()
     estimator = seed_estimator(build(unit.method), rows.seed, "AutoMultiLabel", unit.method.seed_name)
     if has_unobserved(rows.Y):
         check_learns_from_missing(estimator)
@@ -358,7 +359,10 @@ def _fit(unit: Fit, rows: TrainingSet) -> None:
         train = np.sort(np.random.default_rng(rows.seed).choice(len(rows.Y), unit.rows, replace=False))
     weights = {} if rows.weights is None else {"sample_weight": rows.weight(train)}
     if unit.fold is None:
-        estimator.fit(X[train], rows.Y[train], **weights)
+        X_train, began = X[train], time.perf_counter()
+        estimator.fit(X_train, rows.Y[train], **weights)
+        ended = time.perf_counter()
+        rows.write(f"{unit.key}.share", (ended - began) / (ended - entered))
         rows.write(unit.key, FittedMethod(estimator, rows.Y.shape[1], scaler, columns=columns))
         return
     began = time.perf_counter()
