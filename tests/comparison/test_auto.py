@@ -325,18 +325,6 @@ def test_without_time_for_a_model_there_is_one_line(table, monkeypatch):
     assert not multiprocessing.active_children()
 
 
-def test_with_time_for_one_fit_there_is_a_linear_model(table, tmp_path):
-    model = AutoMultiLabel(time_limit=60)
-    model.time_limit = 1.0  # too short for the folds of any method by their estimates
-    model.fit(table, "tags")
-    assert model.best_.startswith(("br_linear_svm", "stack", "label_frequencies"))
-    assert model.predict_proba(table).shape == (120, 3)
-    model.save(tmp_path / "model")
-    np.testing.assert_array_equal(
-        load_model(tmp_path / "model").predict_frame(table)[list(model.label_names_)], model.predict(table)
-    )
-
-
 def test_a_dropped_column_is_no_feature_and_is_copied_to_the_predictions(table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with_id = table.assign(ticket=[f"T-{k}" for k in range(len(table))])

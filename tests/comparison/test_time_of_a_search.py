@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from multilab import AutoMultiLabel
@@ -16,6 +17,7 @@ from multilab.comparison.portfolio import load_portfolio
 from multilab.comparison.training_set import Fit
 from multilab.experiments import execute
 from multilab.experiments.execute import Outcome
+from multilab.models import load_model
 
 
 @dataclass
@@ -126,13 +128,17 @@ def searched(machine, limit, svm=10.0):
     return model, one.begun
 
 
-def test_the_first_fit_is_on_few_rows_and_is_the_model_if_no_other_ends(machine):
+def test_the_first_fit_is_on_few_rows_and_is_the_model_if_no_other_ends(machine, tmp_path):
     model, begun = searched(machine, 10.0)
     assert begun[1] == "br_linear_svm, 200 rows"
     assert not any(label.startswith("br_linear_svm, all") for label in begun)
     assert model.best_ == "br_linear_svm"
     plain = model.fitted_.estimator.estimator
     assert np.mean(plain.predict(model.fitted_.inputs(rows()[0])) == rows()[1]) > 0.75
+    model.save(tmp_path / "model")
+    frame = pd.DataFrame(rows()[0], columns=[f"x{k}" for k in range(4)])
+    saved = load_model(tmp_path / "model").predict_proba_frame(frame)
+    np.testing.assert_array_equal(saved, model.predict_proba(rows()[0]))
 
 
 def test_without_time_for_folds_thresholds_come_from_a_holdout_and_the_model_has_all_rows(machine):
@@ -160,8 +166,6 @@ def test_with_time_for_folds_all_rows_are_scored(machine):
 def test_a_holdout_is_saved_with_the_metrics_of_its_rows(machine, tmp_path):
     model, _ = searched(machine, 32.0)
     model.save(tmp_path / "model")
-    from multilab.models import load_model
-
     about = load_model(tmp_path / "model").metadata
     assert about.evaluation["test_rows"] == sum(len(test) for _, test in model._folds)
     assert about.metrics["macro_f1"]["mean"] == pytest.approx(model.leaderboard_.loc[model.best_, "score"])
