@@ -84,7 +84,7 @@ def pipeline_text(study: Study) -> str:
         headline=study.headline,
         folder=f"reports/{study.name}/" if top else "",
     )
-    added = path.read_text().partition("folds.csv: method\n")[2] if path.is_file() else ""
+    added = path.read_text("utf-8").partition("folds.csv: method\n")[2] if path.is_file() else ""
     return text + added
 
 
@@ -111,15 +111,15 @@ def write_parameters(study: Study) -> None:
         write_atomically(notes, "\n".join([*written, digest]) + "\n")
     files = {path: text}
     if Path(".dvc").is_dir():
-        files |= {Path(".dvc/plots") / name: (_TEMPLATES / name).read_text() for name in _PLOT_TEMPLATES}
+        files |= {Path(".dvc/plots") / name: (_TEMPLATES / name).read_text("utf-8") for name in _PLOT_TEMPLATES}
     for path, text in files.items():
-        if not path.is_file() or path.read_text() != text:
+        if not path.is_file() or path.read_text("utf-8") != text:
             write_atomically(path, text)
 
 
 def _refuse_changed(path: Path, text: str, written: Sequence[str], study: Study) -> None:
     """Raise if the settings in a ``params.json`` are not those of ``text``, and were not written here or committed."""
-    found = path.read_text() if path.is_file() else text
+    found = path.read_text("utf-8") if path.is_file() else text
     try:
         there, here = json.loads(found), json.loads(text)
     except ValueError:  # of a merge with a conflict
