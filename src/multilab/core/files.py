@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from multilab.core import locks
 from multilab.core.digests import sha256_digest
 from multilab.core.errors import MultilabError
 
@@ -74,8 +75,6 @@ def scratch_folder(target: PathLike) -> Iterator[Path]:
     folders in the same place is removed before.
     An `OSError` without a file name, such as that of a full disk, gets the path of the target.
     """
-    from multilab.core import locks  # here: Windows, where multilab is imported for its metrics, has none
-
     target = Path(target)
 
     def make(owner: str) -> Path:
@@ -130,8 +129,6 @@ _LEFTOVER = re.compile(r"\.[^/]*\.([^./]+-\d+-[0-9a-f]{8})\.tmp")
 
 @functools.lru_cache(maxsize=4096)  # a folder is searched once by a process: a store may have 100,000 files
 def _remove_leftovers(folder: Path) -> None:
-    from multilab.core import locks
-
     with suppress(PermissionError):  # a folder that may be written to, but not listed
         for name in os.listdir(folder):
             found = _LEFTOVER.fullmatch(name)

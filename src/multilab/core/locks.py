@@ -7,7 +7,6 @@ day only.
 """
 
 import contextlib
-import fcntl
 import functools
 import glob
 import os
@@ -15,6 +14,11 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: nothing is locked, and what a killed process left stays
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["RUNNING", "hold", "is_there", "new", "owner", "owner_of", "release", "running_journals", "take", "was_here"]
 
@@ -48,6 +52,8 @@ def _open(path: Path) -> int:
 
 def hold(path: Path) -> int:
     """Lock a new file or folder of this process; return the argument of `release`."""
+    if fcntl is None:
+        return os.open(os.devnull, os.O_RDONLY)
     handle = _open(path)
     with contextlib.suppress(OSError):  # no locks here: then nobody takes it before a day has passed
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -68,13 +74,15 @@ def new(make: Callable[[str], Path]) -> tuple[Path, int]:
 def is_there(path: Path, handle: int) -> bool:
     """Tell whether a path still names the locked file; it may have just been swept."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(handle))
+        return fcntl is None or os.path.samestat(path.stat(), os.fstat(handle))
     except OSError:
         return False
 
 
 def take(path: Path, name: str) -> int | None:
     """Lock what a dead process left under an owner's ``name``; return ``None`` unless it is certainly dead."""
+    if fcntl is None:
+        return None
     try:
         handle = _open(path)
     except OSError:
