@@ -61,6 +61,6 @@ def test_methods_can_be_inspected_without_the_extras(monkeypatch):
     members = dict(inspect.getmembers(multilab.methods, inspect.isclass))
     assert "MLkNN" in members
     assert "TabM" not in members
-    with pytest.raises(AttributeError, match="pip install .*(tabm|torch)"):
+    with pytest.raises(AttributeError, match=r"pip install .*(tabm|torch)"):
         _ = multilab.methods.TabM
     assert "MLkNN" in pydoc.render_doc(multilab.methods)

@@ -40,9 +40,9 @@ def test_without_its_packages_the_class_names_the_extra(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "tabm", None)  # as if it were not installed
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, MODULE, raising=False)
-    with pytest.raises(AttributeError, match=r"TabM needs the package (tabm|torch).*multilab\[tabular-nets\]"):
+    with pytest.raises(AttributeError, match=r"pip install .*(tabm|torch)"):
         _ = methods.TabM
-    with pytest.raises(ImportError, match=r"TabM needs the package (tabm|torch).*multilab\[tabular-nets\]"):
+    with pytest.raises(ImportError, match=r"pip install .*(tabm|torch)"):
         from multilab.methods import TabM  # noqa: F401
     assert "TabM" not in {cls.__name__ for cls in methods.all_estimators()}
     assert "TabM" in dir(methods)
