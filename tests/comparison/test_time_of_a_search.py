@@ -128,6 +128,21 @@ def searched(machine, limit, svm=10.0):
     return model, one.begun
 
 
+def test_a_slow_first_fit_does_not_keep_the_search_from_all_rows(machine):
+    slow = iter([4.0])  # once, as on a busy machine; 200 of 4,000 rows would mean 80 s
+
+    def seconds_of(unit):
+        if not isinstance(unit, Fit):
+            return 0.0
+        if unit.rows:
+            return next(slow, 0.2)
+        return 2.0 if unit.method.name == "br_linear_svm" else 1e4
+
+    one = machine(seconds_of)
+    AutoMultiLabel(40.0).fit(*rows(4000))
+    assert "br_linear_svm, all rows" in one.begun
+
+
 def test_the_first_fit_is_on_few_rows_and_is_the_model_if_no_other_ends(machine, tmp_path):
     model, begun = searched(machine, 10.0)
     assert begun[1] == "br_linear_svm, 200 rows"

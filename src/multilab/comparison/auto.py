@@ -455,18 +455,22 @@ class Search:
         seconds : float
             What a fit to all rows takes, measured or judged by the fit to few rows.
         """
-        n, began, seconds = len(self.rows.Y), time.monotonic(), 0.0
+        n, seconds = len(self.rows.Y), 0.0
         few = max(_FEW_ROWS, n // 16)
-        if few < n and not math.isinf(self.limit):
-            if reason := self._do(self._few_rows(floor, few)):
-                return reason, 0.0
-            share = self.rows.read(f"{self._few_rows(floor, few).key}.share")  # of the fit; the rest does not grow
+        while few < n and not math.isinf(self.limit):
+            fit, began = self._few_rows(floor, few), time.monotonic()
+            if reason := self._do(fit):
+                return ("", seconds) if seconds else (reason, 0.0)
+            share = self.rows.read(f"{fit.key}.share")  # of the fit; the rest does not grow
             seconds = (time.monotonic() - began) * (1 + share * (n / few - 1))
             left = fits_end - time.monotonic()
-            if seconds > left:
-                self._do(self._few_rows(floor, max(few, int(n * left / seconds / 2))))
+            if seconds <= left:
+                break
+            more = int(n * left / seconds / 2)
+            if more < 2 * few:
                 return "", seconds
-            began = time.monotonic()
+            few = more  # the first fit may have been slow for a busy machine: this one tells more
+        began = time.monotonic()
         reason = self._do(floor.cells[0])
         return ("", seconds) if reason and seconds else (reason, time.monotonic() - began)
 
