@@ -176,7 +176,7 @@ def test_an_edit_of_code_that_decides_a_result_moves_the_keys_it_decides(source,
 @pytest.mark.parametrize(
     ("old", "new", "folder"),
     [
-        ('"""Return the scaler of', '"""Make the scaler of', "experiments"),
+        ('"minmax" divides by the', '"minmax" scales by the', "experiments"),
         ("def predict_with_scores(", "# how a prediction is made\ndef predict_with_scores(", "experiments"),
         ("self.seconds = time.perf_counter() - self._start", "self.seconds = 0.0", "experiments"),
         ('    "host": socket.gethostname(),', '    "host": "",', "experiments"),
