@@ -305,7 +305,7 @@ def with_sleepers(monkeypatch, first=False):
     found = portfolio.load_portfolio()
     name = "br_linear_svm" if first else "br_logistic"
     slow = replace(found.members[name].method, target=f"{__name__}.Sleeper", params={}, preprocessing="none")
-    members = {**found.members, name: replace(found.members[name], method=slow)}
+    members = {**found.members, name: replace(found.members[name], method=slow, words={})}
     monkeypatch.setattr(portfolio, "load_portfolio", lambda: replace(found, members=members))
 
 

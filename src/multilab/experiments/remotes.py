@@ -173,7 +173,7 @@ def unpack_cell(key: str, content: bytes) -> dict[str, bytes]:
         if record["key"] != key or json_digest(record["parts"]) != key:
             raise ExperimentError("its record is that of another cell")
         check_record(record)
-        _check_arrays(files["arrays.npz"])
+        _check_arrays(files["arrays.npz"], of_analysis=record["parts"]["kind"] == "analysis")
     except ExperimentError:
         raise
     except Exception as error:  # whatever the readers raise for bytes from anywhere
@@ -195,9 +195,11 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
             raise ExperimentError(f"its archive has the entry {entry.filename[:80]!r}")
 
 
-def _check_arrays(content: bytes) -> None:
-    """Refuse arrays that are too large for their file or no scores of rows and labels."""
+def _check_arrays(content: bytes, of_analysis: bool) -> None:
+    """Refuse arrays that are too large for their file, or, but for an analysis, no scores of rows and labels."""
     arrays = check_npz(content, unpacked_room(len(content)))
+    if of_analysis:
+        return
     shape, kind = arrays["scores"]
     if len(shape) != 2 or kind.kind not in "fiub":
         raise ExperimentError("its scores are not those of rows and labels")
