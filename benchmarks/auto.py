@@ -1,4 +1,4 @@
-"""`AutoMultiLabel`, and the recommendation of `multilab compare`, against what people use (issue 36).
+"""`AutoMultiLabel`, and the recommendation of `multilab compare`, against what people use.
 
     python benchmarks/auto.py text            made-up text, five seeds: against TF-IDF with a linear SVM per label
     python benchmarks/auto.py medical enron   bags of words of real sets (MULTILAB_DATA): against the same linear SVM
