@@ -350,7 +350,7 @@ def test_a_folder_that_cannot_be_written_to_is_named_with_the_variable_that_help
     def refuse():
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "file"))
 
-    monkeypatch.setattr("multilab.cli.main.root.main", lambda *_, **__: refuse())
+    monkeypatch.setattr(root, "main", lambda *_, **__: refuse())
     assert main(["store", "list"]) == 2
     line = capsys.readouterr().err
     assert str(tmp_path / "file") in line
