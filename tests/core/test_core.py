@@ -191,7 +191,8 @@ def _writer(path):
     """Give a process that has begun to write a file and does not go on."""
     code = (
         "import sys, time\nfrom multilab.core.files import scratch_folder\n"
-        "with scratch_folder(sys.argv[1]) as folder:\n    (folder / 'part').touch(); print(flush=True); time.sleep(600)"
+        "with scratch_folder(sys.argv[1]) as folder:\n    (folder / 'part').touch(); print(flush=True)\n"
+        "    while True: time.sleep(0.05)"  # a signal just before one long sleep would wait for its end
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
