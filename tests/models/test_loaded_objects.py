@@ -9,8 +9,11 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -33,6 +36,15 @@ def of_tree(field, value):
         state = model.tree_.__getstate__()
         state["nodes"][field][0] = value
         model.tree_.__setstate__(state)
+
+    return change
+
+
+def of_depth(depth):
+    """Return a change of the depth that a tree says it has."""
+
+    def change(model):
+        model.tree_.__setstate__({**model.tree_.__getstate__(), "max_depth": depth})
 
     return change
 
@@ -108,6 +120,31 @@ CRAFTED = {
     "machine, coefficients": (SVC(), of_field("_dual_coef_", value=lambda coef: coef[:, :1])),
     "machine, probabilities": (SVC(), of_field("_probA", value=np.zeros(9))),
     "machine, intercepts": (SVC(), of_field("_intercept_", value=np.zeros(0))),
+    "boosting, an encoder of other columns": (HIST, lambda m: setattr(m, "_preprocessor", PCA(1).fit(X))),
+    "machine, offsets among sparse values": (
+        SVC(kernel="linear"),
+        lambda m: (
+            m.fit(SPARSE, y),
+            m.__dict__.update(kernel="precomputed", shape_fit_=(6, 6), support_=m.support_ * 0),
+        ),
+    ),
+    "neighbours, more than rows": (
+        KNeighborsClassifier(algorithm="brute"),
+        lambda m: m.__dict__.update(n_neighbors=61, n_samples_fit_=10**7),
+    ),
+    "neighbours, too many classes": (
+        KNeighborsClassifier(algorithm="brute"),
+        of_field("classes_", value=np.arange(10**6)),
+    ),
+    "constant, columns": (DummyClassifier(), of_field("n_classes_", value=2**24)),
+    "forest, columns": (RandomForestClassifier(n_estimators=2), of_field("n_classes_", value=2**24)),
+    "tree, endless depth": (TREE, of_depth(2**63 - 1)),
+    "categories, columns": (OneHotEncoder(), of_field("_n_features_outs", value=lambda n: [*n[:-1], n[-1] - 1])),
+    "categories, dropped": (OneHotEncoder(drop="first"), of_field("_drop_idx_after_grouping", position=0, value=-5)),
+    "categories, groups": (
+        OneHotEncoder(min_frequency=2),
+        of_field("_default_to_infrequent_mappings", value=lambda groups: [group + 10**6 for group in groups]),
+    ),
     "neighbours, classes": (KNeighborsClassifier(algorithm="brute"), of_field("_y", value=lambda c: c * 10**8)),
     "neighbours, features": (KNeighborsClassifier(algorithm="brute"), of_field("_fit_X", value=lambda Z: Z[:, :2])),
     "compact forest, child": (RFPCT(n_estimators=2), of_nodes("forest_", "nodes", field="left", value=2**30)),
@@ -146,6 +183,22 @@ def test_a_crafted_array_is_refused(name):
     change(model)
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         check_objects(FittedMethod(model, 3))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"drop": "first"}, {"min_frequency": 9}, {"drop": "if_binary", "min_frequency": 9}]
+)
+def test_categories_are_loaded(options):
+    encoder = OneHotEncoder(**options).fit(np.round(X))
+    expected = encoder.transform(np.round(X)).toarray()
+    check_objects(encoder)
+    np.testing.assert_array_equal(encoder.transform(np.round(X)).toarray(), expected)
+
+
+@pytest.mark.parametrize("kind", [sp.bsr_array, sp.dia_matrix, sp.coo_array])
+def test_a_sparse_matrix_of_another_form_is_refused(kind):
+    with pytest.raises(ValueError, match=r"\w"):
+        check_objects([kind(X)])
 
 
 SPARSE_DAMAGE = {

@@ -10,6 +10,7 @@ import zipfile
 
 import pytest
 import skops.io
+from numpy.lib import format as npy_format
 from skops.io._audit import NODE_TYPE_MAPPING
 
 from multilab.methods import all_estimators
@@ -71,14 +72,79 @@ def test_a_file_that_names_something_of_ours_is_refused_whatever_the_loader(load
     assert any(one.partition(" ")[0] == name for one in untrusted_types(content))
 
 
-def planted(node):
+def nodes(*items, number):
+    """Return the node of a list."""
+    return {
+        **{"__loader__": "ListNode", "__module__": "builtins", "__class__": "list"},
+        **{"__id__": number, "content": [*items]},
+    }
+
+
+def array_node(file, number):
+    """Return the node of an array in a file."""
+    return {
+        **{"__loader__": "NdArrayNode", "__module__": "numpy", "__class__": "ndarray"},
+        **{"__id__": number, "type": "numpy", "file": file},
+    }
+
+
+def npy(shape, data=b""):
+    """Return the file of an array of numbers."""
+    buffer = io.BytesIO()
+    npy_format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return buffer.getvalue() + data
+
+
+@pytest.mark.parametrize("first", ["a.npy", "b.npy"])
+def test_the_files_of_an_object_that_is_there_twice_are_all_checked(first):
+    files = {"a.npy": npy((1,), bytes(8)), "b.npy": npy((2**40,))}
+    second = "b.npy" if first == "a.npy" else "a.npy"
+    twice = [nodes(array_node(first, 20), number=10), nodes(array_node(second, 21), number=10)]
+    with pytest.raises(ValueError, match="shape"):
+        untrusted_types(planted(nodes(*twice, number=9), **files))
+
+
+def test_keys_of_a_dictionary_that_is_there_twice_are_of_plain_types():
+    function = {
+        **{"__loader__": "FunctionNode", "__module__": "multilab.decision.calibrated", "__class__": "_line"},
+        "__id__": 30,
+    }
+    key = {"__loader__": "TypeNode", "__module__": "builtins", "__class__": "str"}
+
+    def dictionary(of_types, of_key):
+        return {
+            **{"__loader__": "DictNode", "__module__": "builtins", "__class__": "dict", "__id__": 10, "content": {}},
+            "key_types": nodes({**key, "__id__": of_key}, number=of_types),
+        }
+
+    for twice in ([dictionary(20, 30), dictionary(21, 31)], [dictionary(21, 31), dictionary(20, 30)]):
+        assert untrusted_types(planted(nodes(*twice, number=9))) == []
+        with pytest.raises(ValueError, match="number"):
+            untrusted_types(planted(nodes(function, *twice, number=9)))
+
+
+def test_a_matrix_of_objects_is_none_of_arrays():
+    shape = {"__loader__": "TupleNode", "__module__": "builtins", "__class__": "tuple", "__id__": 2}
+    one = {"__loader__": "JsonNode", "__module__": "builtins", "__class__": "str", "__id__": 3, "content": "2"}
+    matrix = {"__loader__": "NdArrayNode", "__module__": "numpy", "__class__": "ndarray", "__id__": 4, "type": "json"}
+    file, part = npy((1,), bytes(8)), array_node("a.npy", 5)
+    column = {**matrix, "shape": {**shape, "content": [one]}, "content": [part, part]}
+    assert untrusted_types(planted(column, **{"a.npy": file})) == []
+    for content in ([part, part], [nodes(part, number=6)]):
+        square = {**matrix, "shape": {**shape, "content": [one, one]}, "content": content}
+        with pytest.raises(ValueError, match="matrix"):
+            untrusted_types(planted(square, **{"a.npy": file}))
+
+
+def planted(node, **files):
     """Return a file of a fitted method with a further attribute."""
     with zipfile.ZipFile(io.BytesIO(skops.io.dumps(FittedMethod(None, 1)))) as archive:
         schema = json.loads(archive.read("schema.json"))
-    schema["content"]["content"]["note"] = {**node, "__id__": 7}
+    schema["content"]["content"]["note"] = {"__id__": 7, **node}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("schema.json", json.dumps(schema))
+        for name, content in {"schema.json": json.dumps(schema), **files}.items():
+            archive.writestr(name, content)
     return buffer.getvalue()
 
 

@@ -23,6 +23,7 @@ from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm._base import BaseLibSVM
 from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
@@ -104,6 +105,10 @@ def _check_attributes(one: Any) -> None:
     attributes = getattr(one, "__dict__", None)
     if not isinstance(attributes, dict) or inspect.isfunction(one) or isinstance(one, np.ndarray | partial):
         return
+    classes, known = attributes.get("n_classes_"), attributes.get("classes_")
+    if classes is not None and known is not None:  # an array has a column for each
+        listed = known if isinstance(known, list) else [known]
+        _require([*map(len, listed)] == np.ravel(classes).tolist(), f"{type(one).__name__} has other classes")
     for name, value in attributes.items():
         hidden = inspect.getattr_static(type(one), name, None)
         method = (callable(hidden) or hasattr(type(hidden), "__get__")) and not isinstance(hidden, cached_property)
@@ -157,7 +162,7 @@ def _check_tree(tree: Tree) -> None:
     _require(tree.n_outputs > 0 and tree.n_classes.min() > 0, "a tree without outputs")
     left, right = tree.children_left, tree.children_right
     depth = _check_nodes(left, right, left == -1, tree.feature, tree.n_features)
-    _require(depth <= tree.max_depth, "a tree that is deeper than it says")
+    _require(depth <= tree.max_depth < tree.node_count, "a tree of another depth than it says")
 
 
 def _check_tree_estimator(model: Any) -> Iterable[Any]:
@@ -200,9 +205,9 @@ def _check_histogram_boosting(model: Any) -> Iterable[Any]:
         return ()
     mapper, width = vars(model).get("_bin_mapper"), vars(model).get("_n_features")
     _require(isinstance(mapper, _BinMapper) and _is_count(width, _SIDE), "boosted trees without bins")
-    _require(
-        vars(model).get("_preprocessor") is not None or width == vars(model).get("n_features_in_"), "other features"
-    )
+    encoder, given = vars(model).get("_preprocessor"), _width(model)
+    encoded = given if encoder is None else encoder.transform(np.zeros((1, given))).shape[1]
+    _require(width == encoded, "boosted trees of other features")
     categorical = _integers(mapper.is_categorical_, 0, 2, "categorical features", (width,))
     bins = mapper.bin_thresholds_
     _require(isinstance(bins, list) and len(bins) == width, "boosted trees with other bins")
@@ -322,6 +327,7 @@ def _check_machine(model: BaseLibSVM) -> None:
     n = int(model._n_support.sum())
     pairs = classes * (classes - 1) // 2
     if sp.issparse(vectors):
+        _require(model.kernel != "precomputed", "sparse support vectors of a kernel matrix")  # libsvm follows values
         _require(
             vectors.shape[0] == n and sp.issparse(coef) and coef.shape == (classes - 1, n), "other support vectors"
         )
@@ -342,11 +348,36 @@ def _check_neighbours(model: KNeighborsClassifier | KNeighborsRegressor) -> None
         return
     rows, width = model._fit_X.shape
     _require(width == vars(model).get("n_features_in_"), "neighbours of other features")
-    if isinstance(model, KNeighborsClassifier) and not model.outputs_2d_:
-        _integers(model._y, 0, len(model.classes_), "classes of neighbours", (rows,))
+    _require(_is_count(model.n_neighbors, rows), "more neighbours than rows")
+    if isinstance(model, KNeighborsClassifier):
+        classes = model.classes_ if model.outputs_2d_ else [model.classes_]
+        _require(all(len(one) <= rows for one in classes), "more classes than neighbours")
+        if not model.outputs_2d_:
+            _integers(model._y, 0, len(model.classes_), "classes of neighbours", (rows,))
+
+
+def _check_categories(model: OneHotEncoder) -> None:
+    """Refuse categories that would get another column of the sparse output than those of their feature."""
+    if "categories_" not in vars(model):
+        return
+    sizes = np.array([len(values) for values in model.categories_])
+    dropped = model._drop_idx_after_grouping
+    groups = model._default_to_infrequent_mappings if model._infrequent_enabled else [None] * len(sizes)
+    _require(len(groups) == len(sizes) == _width(model), "categories of other features")
+    for j, group in enumerate(groups):
+        if group is not None:
+            _integers(group, 0, sizes[j], "groups of categories", (sizes[j],))
+            sizes[j] = group.max() + 1
+    if dropped is not None:
+        _require(len(dropped) == len(sizes), "dropped categories of other features")
+        for j, one in enumerate(dropped):
+            _require(one is None or (isinstance(one, int | np.integer) and 0 <= one < sizes[j]), "a dropped category")
+            sizes[j] -= one is not None
+    _require(model._n_features_outs == sizes.tolist(), "categories with columns of others")
 
 
 def _check_sparse(matrix: Any) -> None:
+    _require(matrix.format in ("csr", "csc"), f"a sparse matrix in the form {matrix.format}")
     matrix.check_format(full_check=True)
     _require(max(matrix.shape) <= max(_SIDE, len(matrix.indptr)), "a sparse matrix of too many columns")
 
@@ -370,9 +401,8 @@ _CHECKS: dict[type, Callable[[Any], Iterable[Any] | None]] = {
     BaseLibSVM: _check_machine,
     KNeighborsClassifier: _check_neighbours,
     KNeighborsRegressor: _check_neighbours,
-    sp.csr_array: _check_sparse,
-    sp.csr_matrix: _check_sparse,
-    sp.csc_array: _check_sparse,
-    sp.csc_matrix: _check_sparse,
+    OneHotEncoder: _check_categories,
+    sp.sparray: _check_sparse,
+    sp.spmatrix: _check_sparse,
     np.random.RandomState: _check_random_state,
 }

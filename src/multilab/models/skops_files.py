@@ -119,13 +119,11 @@ class _Tree:
         name = f"{node['__module__']}.{node['__class__']}"
         if not (type(number) is int and number > 0 and isinstance(loader, str)):
             raise ValueError("a node without a number or a loader")
-        if number in self._first:
-            # skops returns the object of that number. It writes a shared object in full each time: something shorter
-            # would make a small file stand for a tree without end.
-            if not _same(self._first[number], node):
-                raise ValueError("two objects have the same number")
-            return
-        self._first[number] = node
+        # skops returns the object that it read first under that number, maybe another one than the first here: so what
+        # is in a repeated node is checked, too. It writes a shared object in full each time: something shorter would
+        # make a small file stand for a tree without end.
+        if not _same(self._first.setdefault(number, node), node):
+            raise ValueError("two objects have the same number")
         self.names.add(name)
         if not is_trusted(loader, name):
             self.untrusted.add(name if loader in TRUSTED else f"{name} by {loader}")
@@ -137,26 +135,33 @@ class _Tree:
     def array(self, node: dict[str, Any]) -> None:
         """Refuse an array that is no plain array of its file's size."""
         if node["type"] == "numpy":
-            with self._member(node, ".npy") as stream:
-                check_npy(stream, self._archive.getinfo(node["file"]).file_size)
-        elif node["type"] != "json":
+            if self._is_new(node, ".npy"):
+                with self._archive.open(node["file"]) as stream:
+                    check_npy(stream, self._archive.getinfo(node["file"]).file_size)
+        elif node["type"] == "json":
+            _check_items(node)
+        else:
             raise ValueError("an array of an unknown form")
 
     def sparse(self, node: dict[str, Any]) -> None:
         """Refuse a sparse matrix whose arrays are no plain ones, or that is compressed beyond reason."""
-        with self._member(node, ".npz") as stream:
-            arrays = check_npz(stream.read(), self._room)
-        self._room -= sum(math.prod(shape) * kind.itemsize for shape, kind in arrays.values())
+        if self._is_new(node, ".npz"):
+            arrays = check_npz(self._archive.read(node["file"]), self._room)
+            self._room -= sum(math.prod(shape) * kind.itemsize for shape, kind in arrays.values())
 
     def bytes(self, node: dict[str, Any]) -> None:
         """Refuse bytes that are in no file of their own."""
-        self._member(node, ".bin").close()
+        if self._is_new(node, ".bin"):
+            self._archive.getinfo(node["file"])
 
-    def _member(self, node: dict[str, Any], extension: str) -> Any:
-        file = node["file"]
-        if self._owner.setdefault(file, node["__id__"]) != node["__id__"] or not file.endswith(extension):
+    def _is_new(self, node: dict[str, Any], extension: str) -> bool:
+        """Return whether the file of a node was not checked yet; refuse that of another node or of another kind."""
+        file, number = node["file"], node["__id__"]
+        if self._owner.get(file, number) != number or not file.endswith(extension):
             raise ValueError("two arrays are in one file")
-        return self._archive.open(file)
+        is_new = file not in self._owner
+        self._owner[file] = number
+        return is_new
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
@@ -202,6 +207,20 @@ def _check_dictionary(_: _Tree, node: dict[str, Any]) -> None:
 _KEYS = {f"TypeNode {name}" for name in ("builtins.str", "builtins.int", "builtins.float", "builtins.bool")} | {
     f"TypeNode numpy.{name}" for name in ("int64", "float64", "str_")
 }
+
+
+def _check_items(node: dict[str, Any]) -> None:
+    """Refuse a matrix of objects that NumPy would take apart: a small file may have one array in it a million times."""
+    items, dimensions = node["content"], len(node["shape"]["content"])
+    for _ in range(dimensions - 1):
+        if not all(item["__loader__"] == "ListNode" for item in items):
+            raise ValueError("a matrix of objects without rows")
+        items = [item for row in items for item in row["content"]]
+    if dimensions != 1 and not all(item["__loader__"] == "JsonNode" or item["__class__"] in _ITEMS for item in items):
+        raise ValueError("a matrix of objects with other parts")
+
+
+_ITEMS = ("DecisionTreeRegressor", "ExtraTreeRegressor")  # of boosted trees
 
 
 def _check_text(_: _Tree, node: dict[str, Any]) -> None:
