@@ -42,6 +42,10 @@ REFUSED = {
     "a target that is no text": foreign() | {"mapping": {"_target_": ["os.system"]}},
     "an environment variable": foreign(k="${oc.env:HOME}"),
     "an environment variable in a list": foreign(k=["${oc.env:HOME}"]),
+    "a cache of a pipeline": foreign(
+        k={"_target_": "sklearn.pipeline.Pipeline", "steps": [["a", "passthrough"]], "memory": "/tmp/evil"}
+    ),
+    "a cache in a search": foreign(search={"k__memory": {"type": "categorical", "choices": ["/tmp/evil"]}}),
     "an attribute of an attribute": foreign(save_attributes=["__class__.__init__"]),
     "no mapping": {**OWN, "mapping": None},
     "no method": {**OWN, "method": 5},

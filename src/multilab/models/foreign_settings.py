@@ -25,7 +25,7 @@ def trusted_settings(settings: Any, own: Mapping[str, Any], where: str) -> dict[
     What ``_target_`` names is called when a method is built, and a method in ``base_scores`` may be the path of a
     file. So classes are those of `multilab.models.trusted_types`, or those that a method file of the package or of
     the user's project names, with texts that such a file has, too (one may be a path); methods have the name of such a
-    file; and neither Hydra's other keys nor interpolations are read.
+    file; and neither Hydra's other keys nor interpolations nor folders of a cache are read.
 
     Parameters
     ----------
@@ -58,6 +58,8 @@ def trusted_settings(settings: Any, own: Mapping[str, Any], where: str) -> dict[
         if key.startswith("_") and (key != "_target_" or not isinstance(value, str)):
             raise DeploymentError(f"{where} has the setting {excerpt(key)}={excerpt(repr(value))}, which is not read")
         if "${" in key or (isinstance(value, str) and "${" in value):
+            raise DeploymentError(f"{where} has the setting {excerpt(key)}={excerpt(repr(value))}, which is not read")
+        if key.rpartition("__")[2] == "memory" and value is not None:  # joblib unpickles what is in that folder
             raise DeploymentError(f"{where} has the setting {excerpt(key)}={excerpt(repr(value))}, which is not read")
         if key == "base_scores":
             _check_methods(value, where)
