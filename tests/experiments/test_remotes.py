@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -208,6 +209,8 @@ FOREIGN = {
     "decisions of another shape": with_arrays(scores=lambda: np.zeros((6, 3)), decisions=lambda: np.zeros((5, 3))),
     "a list in the place of a name": with_record(dataset=[1]),
     "a path in the place of a name": with_record(dataset="../../x"),
+    "a name that is too long for a file": with_record(dataset="x" * 300),
+    "settings without end": with_record(settings={"a": functools.reduce(lambda value, _: [value], range(900), 1)}),
     "a path in the place of a method": with_record(method="/tmp/evil.yaml"),
     "an endless time": with_record(started=1e300),
     "a time that is none": with_record(started=float("nan")),

@@ -17,7 +17,7 @@ import pytest
 
 from multilab.core import locks
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.inventory import Inventory
+from multilab.experiments.inventory import Inventory, result_rows
 from multilab.experiments.store import Store
 
 KEY, OTHER = "a" * 64, "b" * 64
@@ -235,3 +235,25 @@ def test_a_folder_copied_to_another_key_is_no_hit(store):
         store.arrays(OTHER)
     write(store, OTHER, value=2.0)
     assert store.arrays(OTHER)["scores"][0, 0] == 2.0
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["[&a [1, 1], *a, *a]", "{" + ", ".join(f"a{k}: 1" for k in range(12_000)) + "}"],
+    ids=["aliases", "long"],
+)
+def test_a_protocol_that_stands_for_more_than_its_text_is_none(store, value):
+    for key, config in ((KEY, f"protocol:\n  kfold: 3\n  order: {value}\n"), (OTHER, "protocol:\n  kfold: 3\n")):
+        store.write(key, {"scores": np.zeros((2, 3))}, {}, config)
+    assert Inventory(store).read(KEY).protocol is None
+    assert Inventory(store).read(OTHER).protocol == {"kfold": 3}
+
+
+def test_results_without_a_split_or_a_time_are_out_of_date(store):
+    parts = {"kind": "train", "seed": 1}
+    for key in (KEY, OTHER):
+        record = {"parts": parts, "dataset": "genes-toy", "started": None}
+        store.write(key, {"scores": np.zeros((2, 3))}, record, "protocol:\n  kfold: 3\n")
+    inventory = Inventory(store)
+    with pytest.raises(ExperimentError, match="out of date"):
+        result_rows(inventory, inventory.cells())

@@ -207,6 +207,9 @@ DAMAGE = {
         unsealed(lambda content: content.update(label_names="tag")),
         unsealed(lambda content: content.pop("labels")),
         unsealed(lambda content: content.update(schema=[1] * 1000)),
+        unsealed(
+            lambda content: content["method"]["params"].update(k=functools.reduce(lambda v, _: [v], range(900), 1))
+        ),
     ],
     "encoder.json": [
         pipe,
@@ -218,6 +221,7 @@ DAMAGE = {
         lambda path: path.write_text("null"),
         edited(lambda content: content.update(columns=5)),
         edited(lambda content: content.update(missing=None)),
+        edited(lambda content: content.update(reading={"tags": "tag", "separator": ""})),
         edited(lambda content: content["columns"].pop()),
         edited(lambda content: content["columns"].reverse()),
         edited(lambda content: content["columns"][0].update(name=3)),

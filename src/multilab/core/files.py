@@ -248,6 +248,28 @@ def parse_json(text: bytes | str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def is_deep(value: Any, most: int = 100) -> bool:
+    """Return whether a value of JSON has more levels than a function may take that calls itself for each.
+
+    Examples
+    --------
+    >>> from multilab.core.files import is_deep
+    >>> is_deep({"a": [1, [2]]}), is_deep({"a": [1, [2]]}, most=2)
+    (False, True)
+    """
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            item
+            for one in level
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
+
+
 def record_checksums(folder: Path, names: Iterable[str]) -> None:
     """Record the sha256 of some files of a folder in its ``SHA256SUMS``, and drop those that do not exist.
 

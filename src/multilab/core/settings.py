@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import re
 import types
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Never, Union, get_args, get_origin, get_type_hints, is_typeddict
@@ -59,9 +60,9 @@ class HydraLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignor
     """YAML as Hydra reads it, ten times as fast: ``1e-3`` is a number, a key given twice is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [key.value for key, _ in node.value if key.tag == "tag:yaml.org,2002:str"]
-        for name in names:
-            if names.count(name) > 1:
+        names = Counter(key.value for key, _ in node.value if key.tag == "tag:yaml.org,2002:str")
+        for name, count in names.items():
+            if count > 1:
                 raise yaml.constructor.ConstructorError(None, None, f"found duplicate key {name}", node.start_mark)
         return dict(super().construct_mapping(node, deep))
 

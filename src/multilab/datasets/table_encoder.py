@@ -425,7 +425,7 @@ class _Reading(TypedDict):
     header: NotRequired[bool | None]
     decimal: NotRequired[str | None]
     tags: NotRequired[str | None]
-    separator: NotRequired[str | None]
+    separator: NotRequired[Annotated[str, msgspec.Meta(min_length=1)] | None]
     missing_labels: NotRequired[str | None]
 
 

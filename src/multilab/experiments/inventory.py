@@ -20,7 +20,7 @@ import yaml
 
 from multilab import datasets, model_selection
 from multilab.core import MultilabError, canonical_json, conf_dir, read_json
-from multilab.core.settings import parse_yaml
+from multilab.core.settings import HydraLoader, parse_yaml
 from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.experiments.cell_metrics import cell_metrics, kept_metrics
 from multilab.experiments.cells import Cell, SplitRef, split_refs
@@ -287,9 +287,15 @@ def _protocol(folder: Path) -> dict[str, Any] | None:
     return dict(protocol) if isinstance(protocol, dict) else None
 
 
+_LONGEST = 100_000  # characters of a protocol
+
+
 @functools.lru_cache(maxsize=1024)
 def _parsed(block: str) -> Any:
     """Return the protocol in a block of YAML; thousands of cells have the same few."""
+    # libyaml's time is that of the square of a long line, and aliases make a short text a value without end
+    if len(block) > _LONGEST or any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(block, HydraLoader)):
+        raise ValueError("not a protocol that this package writes")
     return parse_yaml(block)["protocol"]
 
 
@@ -431,9 +437,10 @@ def result_rows(inventory: Inventory, cells: Iterable[StoredCell], conventions: 
     for cell in cells:
         settings = (*inventory.settings(cell), *([] if conventions == "default" else [f"conventions={conventions}"]))
         group = groups.setdefault((cell.dataset, protocol_text(cell.protocol), cell.method, settings), {})
-        other = group.get(cell.parts["split"])
-        if other is None or other.record.get("started", 0) < cell.record.get("started", 0):
-            group[cell.parts["split"]] = cell
+        split = cell.parts.get("split", "")
+        other = group.get(split)
+        if other is None or (other.record.get("started") or 0) < (cell.record.get("started") or 0):
+            group[split] = cell
     return [_row(ResultRow(*names), list(group.values()), inventory, conventions) for names, group in groups.items()]
 
 

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from multilab.core.files import is_deep
 from multilab.core.text import excerpt
 from multilab.experiments.errors import ExperimentError
 
 __all__ = ["check_arguments", "check_record", "is_plain"]
 
-_Name = Annotated[str, Meta(pattern=r"^[^/\\\x00-\x1f\[]{1,500}(\[[^\x00-\x1f]*)?$")]  # never a path
+_Name = Annotated[str, Meta(pattern=r"^[^/\\\x00-\x1f\[]{1,200}(\[[^\x00-\x1f]*)?$")]  # never a path
 _Key = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 _Seconds = Annotated[float, Meta(ge=0, le=1e10)] | None
 
@@ -62,6 +63,8 @@ def check_record(record: Any) -> None:
     ExperimentError
         Naming the value.
     """
+    if is_deep(record):
+        raise ExperimentError("its record is not one of ours: it is nested too deeply")
     try:
         known = msgspec.convert(record, _Record)
     except (msgspec.ValidationError, RecursionError) as error:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import msgspec
 
 from multilab.core import json_digest, read_json, write_atomically
+from multilab.core.files import is_deep
 from multilab.core.text import excerpt
 from multilab.models.errors import DeploymentError
 
@@ -107,6 +108,8 @@ class ModelMetadata:
         path = Path(folder) / METADATA_FILE
         try:
             content = read_json(path)
+            if is_deep(content):
+                raise ValueError("nested too deeply")
             digest = content.pop("sha256", None)
             damaged = digest not in (None, json_digest(content))  # models of earlier versions have none
             schema = content.pop("schema")
