@@ -16,7 +16,9 @@ import skops.io
 
 from helpers.models_for_use import LABELS, fit_settings, model_of
 from multilab.core import files
+from multilab.datasets import DatasetError
 from multilab.experiments.method import load_method
+from multilab.methods import MLkNN
 from multilab.models import DeploymentError, ModelMetadata, SavedModel, fitted, load_model
 from multilab.models.final_fit import decided
 
@@ -167,3 +169,11 @@ def test_a_model_is_saved_into_the_current_folder_and_over_another(model, tmp_pa
     for folder in (".", ".", "new/folder"):
         assert SavedModel.load(model.save(folder)).metadata == model.metadata
     assert sorted(path.name for path in tmp_path.iterdir()) == ["encoder.json", "metadata.json", "model.skops", "new"]
+
+
+def test_a_number_that_overflows_in_a_method_is_an_error_of_the_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    model = fitted.FittedMethod(MLkNN(k=3).fit(X, (X[:, :2] > 0).astype(np.uint8)), 2)
+    with np.errstate(all="ignore"), pytest.raises(DatasetError):
+        model.predict_with_scores(np.array([[1e308, 0.0, 0.0]]))

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from multilab.core import MultilabError
+from multilab.core.text import excerpt
+from multilab.datasets.errors import DatasetError
 from multilab.experiments.fitting import predict_with_scores
 
 __all__ = ["BATCH", "FittedMethod", "HeldOutDecisions"]
@@ -127,12 +130,24 @@ class FittedMethod:
             Encoded rows.
         progress : callable, optional
             Wraps the batches.
+
+        Raises
+        ------
+        DatasetError
+            The estimator fails, as numbers near the largest ones do that overflow in it.
         """
         starts = range(0, max(X.shape[0], 1), BATCH)
-        parts = [
-            predict_with_scores(self.estimator, self.inputs(X[start : start + BATCH]), self.n_labels)
-            for start in (progress(starts, len(starts)) if progress else starts)
-        ]
+        parts = []
+        for start in progress(starts, len(starts)) if progress else starts:
+            try:
+                rows = self.inputs(X[start : start + BATCH])
+                parts.append(predict_with_scores(self.estimator, rows, self.n_labels))
+            except MultilabError:
+                raise
+            except (ArithmeticError, LookupError, ValueError) as error:  # numbers that overflow, a damaged model
+                where = f"rows {start + 1} to {min(start + BATCH, X.shape[0])}"
+                reason = f"{type(error).__name__}: {excerpt(str(error))}"
+                raise DatasetError(f"{where}: the model fails ({reason})") from error
         scores, decisions = zip(*parts, strict=True)
         return np.concatenate(scores), np.concatenate(decisions)
 
