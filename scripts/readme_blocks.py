@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -50,7 +49,7 @@ def serve(command: list[str], folder: Path, env: dict[str, str]) -> None:
                 try:
                     with urllib.request.urlopen(ALIVE, timeout=5):
                         return
-                except (urllib.error.URLError, ConnectionError):
+                except OSError:  # not yet there, or slow to answer
                     time.sleep(1)
             raise SystemExit("the server does not answer")
         finally:
