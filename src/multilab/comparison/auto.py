@@ -42,6 +42,8 @@ __all__ = ["AutoMultiLabel"]
 
 _SHARE_OF_FITS = 0.85
 """Share of the time for the fits; the rest is for the stack."""
+_SHARE_OF_FIRST = 0.92
+"""Share of the time until the end of the first model; with all of it used, nothing but loading the model follows."""
 _STACKED = 8
 """Methods of a stack; with more the second level takes longer than they do."""
 _FEW_ROWS = 200
@@ -423,7 +425,7 @@ class Search:
         prepared(self.rows)
         entries = self._plan()
         fits_end = self.began + _SHARE_OF_FITS * self.limit
-        reason, seconds = self._first_model(entries[0], fits_end)
+        reason, seconds = self._first_model(entries[0])
         self.first = not reason
         ratio = len(entries[0].cells) * seconds / (entries[0].seconds or math.inf)
         if _MARGIN * self._seconds_of_folds(seconds) > fits_end - time.monotonic():
@@ -445,7 +447,7 @@ class Search:
             raise ComparisonError(f"no model could be fitted: {reason}")
         self._choose(entries, entries[0], stack_reason)
 
-    def _first_model(self, floor: PlannedMethod, fits_end: float) -> tuple[str, float]:
+    def _first_model(self, floor: PlannedMethod) -> tuple[str, float]:
         """Fit the method that is always there: to few rows, and then to all rows, or to as many as there is time for.
 
         Returns
@@ -463,11 +465,11 @@ class Search:
                 return ("", seconds) if seconds else (reason, 0.0)
             share = self.rows.read(f"{fit.key}.share")  # of the fit; the rest does not grow
             seconds = (time.monotonic() - began) * (1 + share * (n / few - 1))
-            left = fits_end - time.monotonic()
+            left = self.began + _SHARE_OF_FIRST * self.limit - time.monotonic()
             if seconds <= left:
                 break
-            more = int(n * left / seconds / 2)
-            if more < 2 * few:
+            more = int(n * left / seconds / _MARGIN)
+            if more < 1.5 * few:
                 return "", seconds
             few = more  # the first fit may have been slow for a busy machine: this one tells more
         began = time.monotonic()
