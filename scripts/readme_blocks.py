@@ -26,7 +26,7 @@ PAGES = ("README.md", "docs/getting-started.md")
 LINES = {"core": "pip install .", "lab": 'pip install ".[lab]"'}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ROWS = 300
-NEW = 20  # rows of films.csv that new.csv has without their genres
+NEW = 40  # more rows, which no model has seen: new.csv has them without their genres
 ALIVE = "http://127.0.0.1:5001/ping"  # of `multilab serve` without --port
 
 
@@ -75,10 +75,11 @@ def installed(kind: str, python: str, folder: Path) -> dict[str, str]:
 def run_blocks(page: Path, kind: str, folder: Path, env: dict[str, str]) -> int:
     """Run the blocks of a page one after the other in a new folder; return how many."""
     folder.mkdir()
-    films(folder / "films.csv", ROWS)
+    films(folder / "films.csv", ROWS + NEW)
     header, *rows = (folder / "films.csv").read_text(encoding="utf-8").splitlines()
-    new = [line.rpartition(",")[0] for line in (header, *rows[-NEW:])]
-    (folder / "new.csv").write_text("\n".join(new) + "\n", encoding="utf-8")
+    new = [line.rpartition(",")[0] for line in (header, *rows[ROWS:])]
+    for name, lines in (("films", [header, *rows[:ROWS]]), ("new", new)):
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     count = 0
     for language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "python":
