@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,10 @@ def imports(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("estimator", methods.all_estimators(), ids=lambda c: c.__name__)
 def test_the_docstring_of_an_estimator_has_an_example_and_starts_with_one_line(estimator: type) -> None:
-    lines = (estimator.__doc__ or "").splitlines()
+    lines = inspect.cleandoc(estimator.__doc__ or "").splitlines()
     assert lines[0].endswith((".", ":"))
     assert not lines[1]
-    assert "    Examples" in lines  # run by tests/project/test_doctests.py
+    assert "Examples" in lines  # run by tests/project/test_doctests.py
     assert f"{estimator.__name__}(" in "".join(line for line in lines if ">>> " in line)
 
 
