@@ -309,6 +309,7 @@ def test_datasets_check_counts_a_file_of_yours(capsys, tmp_path):
 
 
 def test_a_dataset_of_yours_is_one_card(tmp_path):
+    pytest.importorskip("hydra")
     import os
 
     import numpy as np

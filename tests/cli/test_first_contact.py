@@ -66,7 +66,7 @@ def core(checkout, tmp_path_factory):
         for module, owners in packages_distributions().items()
         if not any(plain_name(owner) in kept | {"multilab"} for owner in owners)
     }
-    assert {"hydra", "omegaconf", "dvc", "mlflow", "optuna"} <= blocked
+    assert {"dvc", "mlflow", "optuna"} <= blocked  # Hydra is nowhere on Python 3.14
     assert not {"numpy", "scipy", "sklearn", "pandas", "joblib", "threadpoolctl"} & blocked
     folder = tmp_path_factory.mktemp("core")
     env = {k: v for k, v in os.environ.items() if k != "MULTILAB_CACHE"}

@@ -16,6 +16,8 @@ from helpers.laboratory import Laboratory
 from multilab.core import read_content, write_content
 from multilab.experiments.receipts import STAGES
 
+pytest.importorskip("hydra")
+
 pytestmark = pytest.mark.xdist_group("pipeline")
 
 

@@ -26,6 +26,8 @@ from multilab.experiments.running import give_up
 from multilab.experiments.store import Store
 from multilab.experiments.study import CellLimits, Tuning, load_study, study_from
 
+pytest.importorskip("hydra")
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a patched function reaches a forked worker only")
 ONE_SECOND = CellLimits(1, 4)
 MEMORY = 2**30

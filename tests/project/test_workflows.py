@@ -251,6 +251,7 @@ def setup(folder: Path, checkout: Path, seconds: float, code: int) -> subprocess
 
 
 def test_setup_says_what_it_does_and_how_far_it_is(tmp_path, checkout):
+    pytest.importorskip("hydra")
     done = setup(tmp_path, checkout, 0.8, 0)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line[:5] for line in done.stdout.splitlines() if line.startswith("[")] == ["[1/3]", "[2/3]", "[3/3]"]
@@ -262,6 +263,7 @@ def test_setup_says_what_it_does_and_how_far_it_is(tmp_path, checkout):
 
 
 def test_setup_shows_the_end_of_the_log_when_it_fails(tmp_path, checkout):
+    pytest.importorskip("hydra")
     done = setup(tmp_path, checkout, 0, 7)
     assert done.returncode == 1
     assert "setup failed: uv pip install" in done.stderr
