@@ -16,8 +16,6 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DVC_NO_ANALYTICS", "true")
 
-pytest_plugins = ["helpers.code_copy"]
-
 
 class NoHydra(MetaPathFinder):
     """Where Hydra is not installed, as on Python 3.14: skip a test that imports it, as each that runs a cell does.

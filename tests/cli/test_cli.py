@@ -95,10 +95,6 @@ def test_a_mistake_in_a_command_line_is_explained_in_one_line(argv, message, cap
         ("cells", "store"),
         ("cells list dataset=emotions status=done", "store list --dataset emotions --status done"),
         ("cells add study=quick retry=unfinished", "store add --study quick --retry-unfinished"),
-        (
-            "cells rekey study=quick accept=mlknn reason=faster",
-            "store rekey --study quick --new-settings mlknn --reason faster",
-        ),
         ("cells push backup study=quick", "store push backup --study quick"),
         ("gate --study quick --methods mlknn", "gate --study quick --method mlknn"),
         ("gate study=mlwse level=1 sample=3", "gate --study mlwse --sample 3"),

@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 import yaml
 
-from helpers.code_copy import forget
 from multilab.core import (
     array_digest,
     canonical_json,
     changed_files,
-    code_digest,
     conf_dir,
     data_dir,
     experiment_dir,
@@ -30,11 +28,11 @@ from multilab.core import (
     read_json,
     read_sealed,
     record_checksums,
+    versions,
     write_atomically,
     write_content,
     write_sealed,
 )
-from multilab.core import code_digests as digests_module
 from multilab.core.settings import parse_yaml
 
 
@@ -50,78 +48,6 @@ def test_array_digest_sees_values_shape_and_type_but_not_layout():
     assert array_digest(a) == array_digest(np.asfortranarray(a))
     others = [a.T.copy(), a.astype(np.float32), a + np.eye(2, 3), a.reshape(3, 2)]
     assert len({array_digest(x) for x in [a, *others]}) == 5
-
-
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A package tree like multilab's, read by code_digest instead of the real one."""
-    root = tmp_path / "multilab"
-    for name in ("methods/a", "methods/shared", "methods/other", "metrics/m"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / f"{name}.py").write_text(f'"""Doc of {name}."""\nVALUE = 1\n')
-    (root / "methods" / "a.py").write_text(
-        '"""Doc."""\nfrom multilab.methods.shared import VALUE\nimport multilab.metrics.m\n\n\n'
-        'def f(x):\n    """Say."""\n    return x + VALUE  # why\n'
-    )
-    monkeypatch.setattr(digests_module, "_PACKAGE", root)
-    monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "cache").mkdir()
-    yield root
-    forget()
-
-
-def digest():
-    """Return the digest as a new process finds it."""
-    forget()
-    return code_digest("multilab.methods.a", within="multilab.methods")
-
-
-def test_code_digest_ignores_comments_docstrings_and_layout(package):
-    before = digest()
-    (package / "methods" / "a.py").write_text(
-        "from multilab.methods.shared import VALUE\nimport multilab.metrics.m\n"
-        "def f(x):\n    '''Other text.'''\n\n    return (x +\n            VALUE)\n"
-    )
-    assert digest() == before
-
-
-def test_code_digest_follows_imports_within_the_package_only(package):
-    before = digest()
-    (package / "methods" / "other.py").write_text("VALUE = 2\n")
-    (package / "metrics" / "m.py").write_text("VALUE = 2\n")
-    assert digest() == before
-    (package / "methods" / "shared.py").write_text("VALUE = 2\n")
-    assert digest() != before
-
-
-def test_code_digest_sees_a_changed_line(package):
-    before = digest()
-    text = (package / "methods" / "a.py").read_text()
-    (package / "methods" / "a.py").write_text(text.replace("x + VALUE", "x - VALUE"))
-    assert digest() != before
-
-
-def test_code_that_did_not_change_is_not_parsed_again(package, monkeypatch):
-    before = digest()
-    parsed = []
-    parse = digests_module.parse_code
-    monkeypatch.setattr(digests_module, "parse_code", lambda *args: parsed.append(args[0]) or parse(*args))
-    assert digest() == before
-    assert not parsed
-    shared = package / "methods" / "shared.py"
-    shared.write_text(shared.read_text().replace("1", "2"))  # the same size
-    assert digest() != before
-    assert parsed == [shared.read_bytes()]
-
-
-@pytest.mark.parametrize("damage", ["", "[]", '{"a": 1}', '{"a": [1]}', "another digest"])
-def test_a_damaged_record_of_parsed_code_is_recomputed(package, tmp_path, damage):
-    before = digest()
-    record = tmp_path / "cache" / "code-digests.json"
-    (content,) = (entry[1] for path, entry in read_sealed(record).items() if path.endswith("shared.py"))
-    other = record.read_text().replace(content[0], "0" * 64)
-    record.write_text(other if damage == "another digest" else damage)
-    assert digest() == before
 
 
 def test_a_sealed_value_is_read_as_it_was_written_or_not_at_all(tmp_path):
@@ -144,9 +70,12 @@ def test_a_sealed_value_is_read_as_it_was_written_or_not_at_all(tmp_path):
             read_sealed(path)
 
 
-def test_any_edit_of_a_file_of_formulas_moves_their_digest(package):
+def test_any_edit_of_a_file_of_formulas_moves_their_digest(tmp_path, monkeypatch):
+    package = tmp_path / "multilab"
+    monkeypatch.setattr(versions, "_PACKAGE", package)
+
     def digests():
-        forget()
+        versions.files_digest.cache_clear()
         return formulas_digest(), formulas_digest("datasets", "experiments/tables.py")
 
     def moved(edit):
@@ -167,13 +96,7 @@ def test_any_edit_of_a_file_of_formulas_moves_their_digest(package):
         assert moved(lambda name=name: (package / name / "tables.py").write_text("VALUE = 2\n")) == (False, True)
     assert moved(lambda: (package / "methods" / "tables.py").write_text("VALUE = 2\n")) == (False, False)
     assert moved(lambda: (package / "metrics" / "a.pyc").touch()) == (False, False)
-
-
-def test_a_name_that_becomes_a_module_is_followed(package):
-    (package / "methods" / "a.py").write_text("from multilab.methods import late\n")
-    before = digest()
-    (package / "methods" / "late.py").write_text("VALUE = 1\n")
-    assert digest() != before
+    versions.files_digest.cache_clear()
 
 
 def test_write_atomically_leaves_no_temporary_file_when_it_fails(tmp_path, monkeypatch):
@@ -383,9 +306,7 @@ LIGHT = (
 )
 
 
-@pytest.mark.parametrize(
-    "module", ["multilab", "multilab.cli", "multilab.cli.study", "multilab.experiments.cells", "multilab.methods"]
-)
+@pytest.mark.parametrize("module", ["multilab", "multilab.cli", "multilab.cli.study", "multilab.methods"])
 def test_light_modules_import_nothing_heavy(module):
     run = subprocess.run([sys.executable, "-c", LIGHT.format(module=module)], capture_output=True, text=True)
     assert run.stdout == "[]\n", run.stderr

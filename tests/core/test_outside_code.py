@@ -10,13 +10,14 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.code_copy import PART, forget
-from multilab.experiments.analyses import Unit
+from helpers.keys import PART, raise_version
+from multilab.core import versions
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.errors import ExperimentError, UnseenInputWarning
+from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
+from multilab.methods import ELM, MLkNN
 from multilab.metrics import METRICS
 
 OWN = """
@@ -41,6 +42,13 @@ class Own:
         scores = np.tile(np.abs(SHIFT - self.p), (X.shape[0], 1))
         return scores, scores >= 0.5
 """
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    yield
+    versions.reached.cache_clear()
+    versions._versions.cache_clear()
 
 
 @pytest.fixture
@@ -107,13 +115,23 @@ def test_an_edited_method_of_ones_own_has_a_new_number(folder, tmp_path, target,
 
 
 @pytest.mark.parametrize("target", ["mypkg.own.Own", "mymodule.Own"])
-def test_comments_and_files_that_are_not_imported_move_no_key(folder, target):
+def test_files_that_are_not_imported_move_no_key(folder, target):
     before = key(target)
     edit(folder / "mypkg/unrelated.py", "1", "2")
     edit(folder / "other.py", "1", "2")
-    edit(folder / "mypkg/own.py", "class Own", "# mine\nclass Own")
-    edit(folder / "myhelper.py", "SHIFT", "# a remark\nSHIFT")
     assert key(target) == before
+
+
+def test_a_file_that_changes_after_it_was_imported_is_refused(folder):
+    """Its old code would compute a result under its new key."""
+    before = key("mymodule.Own")
+    assert key("mymodule.Own") == before
+    file = folder / "myhelper.py"
+    file.write_text("SHIFT = 1\n")
+    with pytest.raises(ExperimentError):
+        key("mymodule.Own")
+    file.write_text("SHIFT = 0\n")
+    assert key("mymodule.Own") == before
 
 
 def test_the_init_of_a_package_and_an_import_that_appears_count(folder):
@@ -146,15 +164,18 @@ def test_a_class_that_the_package_init_re_exports_is_followed(folder):
         "import multilab.methods\nclass Own(multilab.methods.MLkNN): ...\n",
         "from multilab import methods as m\ndef Own():\n    return m.MLkNN(k=3)\n",
         "import multilab as lab\ndef Own():\n    return lab.methods.MLkNN(k=3)\n",
+        "def Own():\n    from multilab.methods import MLkNN\n    return MLkNN(k=3)\n",
+        "import myinner\nclass Own:\n    def fit(self, X, y):\n        return myinner.inner(X)\n",
     ],
 )
-def test_a_method_of_the_package_inside_one_of_ones_own_is_followed(folder, source, inside):
+def test_a_method_of_the_package_inside_one_of_ones_own_is_followed(folder, monkeypatch, inside):
     (folder / "mymodule.py").write_text(inside)
+    (folder / "myinner.py").write_text("from multilab.methods import MLkNN\ndef inner(X):\n    return MLkNN(k=3)\n")
     before = key("mymodule.Own")
-    source("exclude_self=self.exclude_self,", "exclude_self=False,", "methods/neighbours")
+    raise_version(monkeypatch, MLkNN)
     moved = key("mymodule.Own")
     assert moved != before
-    source("ridge = 1.0 / (self.C", "ridge = 0.5 / (self.C", "methods/elm")
+    raise_version(monkeypatch, ELM)
     assert key("mymodule.Own") == moved, "another method does not count"
 
 
@@ -191,7 +212,7 @@ def install(folder, version, listed="fakelib/__init__.py,,\nfakelib/core.py,,\n"
 def in_a_new_process(folder, target):
     """Return the identity of a target, as a new process finds it: installed versions are read once per process."""
     method = f"from multilab.experiments.method import Method; m = Method('own', {target!r})"
-    code = f"{method}; print(m.distributions(), m.code())"
+    code = f"{method}; print(m.distributions(), *m.own_files())"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
     assert run.returncode == 0, run.stderr
@@ -200,11 +221,11 @@ def in_a_new_process(folder, target):
 
 def test_the_version_of_an_installed_distribution_is_in_the_key(folder):
     install(folder, "1.0")
-    assert in_a_new_process(folder, "fakelib.Fake") == "{'fake-lib': '1.0'} \n"
+    assert in_a_new_process(folder, "fakelib.Fake") == "{'fake-lib': '1.0'}\n"
     (folder / "mymodule.py").write_text("def Own():\n    import fakelib\n    return fakelib.Fake()\n")
     before = in_a_new_process(folder, "mymodule.Own")
     install(folder, "1.1")
-    assert in_a_new_process(folder, "fakelib.Fake") == "{'fake-lib': '1.1'} \n"
+    assert in_a_new_process(folder, "fakelib.Fake") == "{'fake-lib': '1.1'}\n"
     assert "'fake-lib': '1.1'" in in_a_new_process(folder, "mymodule.Own") != before
 
 
@@ -244,75 +265,11 @@ def test_code_that_cannot_be_identified_is_refused_in_one_line(folder, target, m
 def test_the_same_module_in_another_folder_has_the_same_key(folder, tmp_path, monkeypatch):
     before = replace(Cell("train", PART, Method("own", "mymodule.Own"))).key
     for name in ("mymodule.py", "myhelper.py"):
-        (tmp_path / name).write_text((folder / name).read_text() + "# a copy\n")
+        (tmp_path / name).write_text((folder / name).read_text())
         (folder / name).unlink()
+        del sys.modules[name.removesuffix(".py")]
     monkeypatch.syspath_prepend(str(tmp_path))
     assert key("mymodule.Own") == before
-
-
-def test_an_environment_variable_that_a_method_reads_is_in_its_key(folder, tmp_path, monkeypatch):
-    """Its old number is not given for another value; the value itself, which may be secret, is not written down."""
-
-    def scores():
-        cell = Cell(
-            "train", split_refs("scenario3", {"kfold": 3, "stratify": 1, "seed": 0})[0], Method("own", "mymodule.Own")
-        )
-        assert run_cell(cell, store) is None
-        return store.arrays(cell.key)["scores"], store.record(cell.key)["parts"]["environment"]
-
-    store = Store(tmp_path / "cells")
-    edit(
-        folder / "myhelper.py",
-        "SHIFT = 0",
-        "import os\ndef factor():\n    return float(os.environ.get('MY_FACTOR', '1'))",
-    )
-    edit(folder / "mymodule.py", "import SHIFT", "import factor")
-    edit(folder / "mymodule.py", "np.abs(SHIFT - self.p)", "factor() * self.p")
-    monkeypatch.delenv("MY_FACTOR", raising=False)
-    unset, environment = scores()
-    assert environment == {"MY_FACTOR": None}
-    monkeypatch.setenv("MY_FACTOR", "0.25")
-    quarter, environment = scores()
-    assert quarter.tolist() == (unset / 4).tolist()
-    assert environment.keys() == {"MY_FACTOR"}
-    assert "0.25" not in str(environment)
-    before = key("mymodule.Own")
-    monkeypatch.setenv("ANOTHER", "1")
-    assert key("mymodule.Own") == before
-
-
-def test_an_analysis_of_a_method_counts_its_environment(folder, monkeypatch):
-    def unit():
-        return Unit("multilab.papers.mlwse.sparsity", "toy", 0, Cell("train", PART, Method("own", "mymodule.Own"))).key
-
-    edit(folder / "myhelper.py", "SHIFT = 0", "import os\nSHIFT = float(os.getenv('MY_FACTOR', '0'))")
-    monkeypatch.setenv("MY_FACTOR", "1")
-    before = unit()
-    monkeypatch.setenv("MY_FACTOR", "2")
-    assert unit() != before
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "import os\nSHIFT = len(os.environ['A' + 'B'])",
-            "myhelper.py: line 2 reads the environment by a computed name;",
-        ),
-        ("SHIFT = float(open('shift.txt').read())", "myhelper.py: line 1 opens a file;"),
-        ("import importlib as i\nSHIFT = i.import_module('a' * 3).b", "line 2 imports a module by a computed name;"),
-        ("import numpy as np\nSHIFT = np.load('a')\nOTHER = open('b')", "line 2 opens a file (and 1 more);"),
-    ],
-)
-def test_what_a_key_cannot_cover_is_said_once_in_one_line(folder, text, message):
-    (folder / "myhelper.py").write_text(f"{text}\n")
-    forget()
-    with pytest.warns(UnseenInputWarning) as caught:
-        keys = {key("mymodule.Own"), key("mymodule.Own", a=2)}
-    assert len(keys) == 2
-    assert len(caught) == 1
-    assert message in str(caught[0].message)
-    assert "\n" not in str(caught[0].message)
 
 
 def test_a_module_imported_by_a_literal_name_is_followed(folder):
@@ -336,36 +293,32 @@ class Own:
     def fit(self, X, y):
         self.value = {use}
 """
-F1 = "return mean_where_defined(counts.by_label.f1("
 
 
 @pytest.mark.parametrize(
-    ("imports", "use", "metrics"),
+    ("imports", "use"),
     [
-        ("from multilab.metrics import get_scorer", "get_scorer(self.metric)", {"macro_f1"}),
-        ("import multilab.metrics as m", "m.METRICS[self.metric]", {"macro_f1"}),
-        ("from multilab.metrics import score_all", "score_all(y, X)[self.metric]", {"macro_f1"}),
-        ("from multilab.metrics import macro_f1", "macro_f1(y, X)", set()),
+        ("from multilab.metrics import get_scorer", "get_scorer(self.metric)"),
+        ("from multilab.metrics import score_all", "score_all(y, X)[self.metric]"),
+        ("from multilab.metrics import macro_f1", "macro_f1(y, X)"),
     ],
 )
-def test_the_metrics_that_a_method_of_ones_own_chooses_by_are_in_its_key(folder, source, imports, use, metrics):
+def test_the_versions_of_the_metrics_that_a_method_of_ones_own_chooses_by_are_in_its_key(
+    folder, monkeypatch, imports, use
+):
     (folder / "mymodule.py").write_text(CHOOSING.format(imports=imports, use=use))
-    method = Method("own", "mymodule.Own")
-    assert method.metrics() == metrics
     before = key("mymodule.Own")
-    if "as m" not in imports:
-        source("counts.by_label.recall(conventions.macro", "counts.by_label.precision(conventions.macro", "metrics")
-        assert key("mymodule.Own") == before
-    source(F1, F1.replace("mean", "-mean"), "metrics")
+    raise_version(monkeypatch, METRICS["hamming_loss"].formula)
+    assert key("mymodule.Own") == before
+    raise_version(monkeypatch, METRICS["macro_f1"].formula)
+    raise_version(monkeypatch, METRICS["macro_f1"].function)
     assert key("mymodule.Own") != before
 
 
-def test_a_method_of_ones_own_that_names_no_metric_chooses_by_all(folder):
-    text = CHOOSING.format(imports="from multilab.metrics import METRICS", use="[m for m in METRICS]")
+def test_a_method_of_ones_own_that_names_no_metric_chooses_by_all(folder, monkeypatch):
+    text = CHOOSING.format(imports="from multilab.metrics import get_scorer", use="get_scorer(max('a', 'b'))")
     (folder / "mymodule.py").write_text(text.replace('"macro_f1"', "None"))
-    assert Method("own", "mymodule.Own").metrics() >= set(METRICS)
-    assert Method("own", "mymodule.Own", {"metric": ["jaccard"]}).metrics() == {"jaccard"}
-    searched = Method(
-        "own", "mymodule.Own", search={"metric": {"type": "categorical", "choices": ["jaccard", "coverage"]}}
-    )
-    assert searched.metrics(with_search=True) == {"jaccard", "coverage"}
+    keys = key("mymodule.Own"), key("mymodule.Own", metric="jaccard")
+    raise_version(monkeypatch, METRICS["coverage"].formula)
+    assert key("mymodule.Own") != keys[0]
+    assert key("mymodule.Own", metric="jaccard") == keys[1]

@@ -217,7 +217,7 @@ def test_a_change_of_the_reading_code_rewrites_the_store(colours, monkeypatch):
     assert prepared_meta("colours") is not None
     from multilab.datasets import prepared
 
-    monkeypatch.setattr(prepared, "code_digest", lambda module, within: "another")
+    monkeypatch.setattr(prepared, "files_digest", lambda *parts: "another")
     assert prepared_meta("colours") is None
     assert prepare("colours").meta["digest"] == load("colours").digest
 

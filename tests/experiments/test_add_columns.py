@@ -13,6 +13,7 @@ from multilab.experiments.fitting import indices
 from multilab.experiments.plan import all_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
+from multilab.statistics.result_files import read_keys
 
 STUDY = """
 title: Small
@@ -95,7 +96,7 @@ def test_columns_of_one_key_keep_their_own_quantities(study, tmp_path):
     run("study train", "study evaluate")
     file = tmp_path / "reports" / "small" / "scores.csv.gz"
     complete = file.read_bytes()
-    scores, keys = pd.read_csv(file), pd.read_csv(file.with_name("keys.csv"))
+    scores, keys = pd.read_csv(file), read_keys(file.parent)
     assert keys["key"].nunique() == 3
     assert set(scores.loc[scores["metric"].str.contains(".", regex=False), "method"]) == {"mlaram-as_printed"}
     run("store add")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hydra.utils import instantiate
 
-from multilab.experiments import fitting
 from multilab.experiments.conf import package_names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, build, load_method
@@ -24,7 +24,10 @@ def described(value: Any) -> Any:
 @pytest.mark.parametrize("name", package_names("method"))
 def test_an_estimator_is_the_one_that_hydra_builds(name):
     method = load_method(name)
-    assert described(build(method)) == described(fitting.build(method))
+    own = {name: value for name, value in method.identity().items() if "__" not in name}
+    nested = {name: value for name, value in method.params.items() if "__" in name}
+    by_hydra = instantiate(own, _convert_="all").set_params(**nested)
+    assert described(build(method)) == described(by_hydra)
 
 
 def test_settings_that_only_hydra_knows_are_left_to_it():

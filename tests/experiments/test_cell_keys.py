@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from dataclasses import replace
 
 import pytest
 
-from helpers.code_copy import PART, forget
-from multilab.core.code_digests import package_node, reached_modules
+from helpers.keys import PART, raise_version
+from multilab.core import versions
+from multilab.datasets import table_encoder
 from multilab.experiments import analyses as units
-from multilab.experiments import cells
-from multilab.experiments import method as method_module
+from multilab.experiments import cells, fitting, hidden_labels, seeds
+from multilab.experiments import search as search_module
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.method import Method, load_method
-from multilab.experiments.receipts import evaluation_digest
 from multilab.experiments.search import search_name
 from multilab.experiments.study import ObservedShare, Tuning
+from multilab.methods import out_of_fold
+from multilab.methods.base import MultiLabelClassifier
+from multilab.methods.elm.elm import ELM as ELM_CLASS
+from multilab.methods.neighbours import _search
+from multilab.methods.neighbours.mlknn_released import MLkNNReleased
+from multilab.methods.solvers import algorithms, penalties
+from multilab.metrics import ALL_METRICS as METRICS
+from multilab.papers.mlwse import sensitivity
 
+ELM_TARGET = "multilab.methods.elm.elm.ELM"
 TUNE = Tuning(n_trials=2, folds=2, metric="hamming_loss")
 
 
@@ -33,162 +43,121 @@ def all_keys() -> dict[str, str]:
         "hidden labels": replace(plain, observed=ObservedShare(0.5)).key,
         "analysis": units.Unit("multilab.papers.mlwse.sensitivity", "toy", 0, on_scores, None, {}).key,
         "table": replace(plain, split_ref=replace(PART, encoder="words")).key,
-        "evaluate": evaluation_digest(),
     }
 
 
-STACKS = ("stack", "stack_greedy", "stack_mlwse", "stack_one_decision", "distilled_stack")
-ADDED = """@metric("Added", "max", "decisions", source="a test")
-def added(counts, conventions):
-    \"\"\"Return the share of rows with every label right.\"\"\"
-    return counts.share_wrong + SHIFT
+def moved(before: dict[str, str]) -> set[str]:
+    """Return the names of the keys that have changed."""
+    return {name for name, key in all_keys().items() if key != before[name]}
 
 
-SHIFT = 1
-"""
+@pytest.fixture(autouse=True)
+def _forget():
+    yield
+    versions._versions.cache_clear()
 
 
-def chosen_keys() -> dict[str, str]:
-    """Return keys of cells that choose by metrics, and of some that do not."""
-    tuned = {name: replace(TUNE, metric=name) for name in ("hamming_loss", "macro_f1", "ranking_loss", "macro_auc")}
-    return {
-        "untuned": Cell("train", PART, load_method("mlknn")).key,
-        "decided": Cell("train", PART, load_method("decide_macro_f1")).key,
-        **{name: Cell("train", PART, load_method(name)).key for name in STACKS},
-        **{metric: Cell("train", PART, load_method("mlknn"), tune=tune).key for metric, tune in tuned.items()},
-        "by hamming": Cell(
-            "train", PART, load_method("stack_one_decision").with_params({"metric": "hamming_loss"})
-        ).key,
-    }
-
-
-PER_METRIC = {"stack", "stack_greedy", "stack_mlwse"}
-HAMMING = {*PER_METRIC, "hamming_loss", "by hamming"}
-F1 = "return mean_where_defined(counts.by_label.f1("
-ALL_CHOSEN = {*STACKS, "hamming_loss", "macro_f1", "ranking_loss", "macro_auc", "by hamming"}
+OF_MLWSE = {"on base scores", "analysis"}
+EVERY = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "analysis", "table"}
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "moved"),
+    ("thing", "expected"),
     [
-        ("    return counts.share_wrong\n", "    return -counts.share_wrong\n", HAMMING),
-        ('@metric("Hamming loss", "min"', '@metric("Hamming loss", "max"', HAMMING),
-        (F1, F1.replace("mean", "-mean"), {*PER_METRIC, "macro_f1"}),
-        ("auc, one_class = label_auc(ranking", "auc, one_class = label_auc(1 * ranking", {*PER_METRIC, "macro_auc"}),
-        ("losses[np.isneginf(p)] = 0", "losses[np.isneginf(p)] = 1", {*STACKS, "by hamming"}),
-        ("(rows.true == rows.hits) & (rows", "(rows.true == rows.hits) | (rows", PER_METRIC),
-        ("errors[entries.lists, entries.positions] -= 1", "errors[entries.lists] -= 1", set()),
-        ("counts.by_label.recall(conventions.macro", "counts.by_label.precision(conventions.macro", set()),
-        ('@metric("Hamming loss"', f'{ADDED}\n\n@metric("Hamming loss"', set()),
-        ("_ZHANG =", f"{ADDED}\n\n_ZHANG =", set()),
-        ("auc_ties: float = 0.5", "auc_ties: float = 1.0", ALL_CHOSEN),
-        ("self.formula(counts_or_ranking, conventions", "self.formula(counts_or_ranking, None", ALL_CHOSEN),
+        (ELM_CLASS, {"plain", "out-of-fold", "hidden labels", "table"}),
+        (MultiLabelClassifier, EVERY),
+        (penalties, OF_MLWSE),
+        (algorithms, OF_MLWSE),
+        (_search, {"tuned"}),
+        (fitting, EVERY),
+        (seeds, EVERY),
+        (search_module, {"tuned", "analysis"}),  # an analysis may run any cell
+        (hidden_labels, {"hidden labels", "analysis"}),
+        (table_encoder, {"table", "analysis"}),
+        (sensitivity, {"analysis"}),
+        (out_of_fold, EVERY),
+        (MLkNNReleased, set()),
     ],
 )
-def test_the_formulas_of_the_metrics_that_a_cell_chooses_by_are_in_its_key(source, old, new, moved):
-    before = chosen_keys()
-    source(old, new, "metrics")
-    after = chosen_keys()
-    assert {name for name in before if before[name] != after[name]} == moved
-
-
-def test_a_metric_of_another_name_and_an_unknown_one_have_another_key():
-    keys = {metric: replace(TUNED, tune=replace(TUNE, metric=metric)).key for metric in ("macro_f1", "no_such_metric")}
-    assert len({*keys.values(), TUNED.key}) == 3
-    assert set(TUNED.identity["metrics"]) == {"hamming_loss"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "folder", "moved"),
-    [
-        ("    return counts.share_wrong\n", "    return -counts.share_wrong\n", "metrics", True),
-        (F1, F1.replace("mean", "-mean"), "metrics", False),
-        ("if index < len(first)", "if index < 0", "experiments", True),
-    ],
-)
-def test_a_search_on_all_rows_continues_no_trials_of_other_code(source, old, new, folder, moved):
-    def name():
-        return search_name(Cell("train", PART, load_method("mlknn")), TUNE)
-
-    before = name()
-    source(old, new, folder)
-    assert (name() != before) == moved
-
-
-def test_an_analysis_counts_the_metrics_that_it_computes(source):
-    def unit():
-        on_scores = Cell("train", PART, load_method("mlwse_l1"))
-        return units.Unit("multilab.papers.mlwse.sparsity", "toy", 0, on_scores, None, {})
-
-    before = unit().key
-    assert set(unit().identity["metrics"]) == {"hamming_loss", "example_f1", "f1_of_means"}
-    source(F1, F1.replace("mean", "-mean"), "metrics")
-    assert unit().key == before
-    source("    return counts.share_wrong\n", "    return -counts.share_wrong\n", "metrics")
-    assert unit().key != before
-
-
-CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "analysis", "table"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "folder", "moved"),
-    [
-        ("MaxAbsScaler() if issparse(X) else MinMaxScaler()", "MinMaxScaler()", "experiments", CELLS),
-        ("X_test = scaler.transform(X_train), (", "X_test = scaler.transform(X_train * 1.0), (", "experiments", CELLS),
-        ("np.hstack(scores[0::2])", "np.hstack(scores[0:1])", "experiments", CELLS),
-        ("X, estimator = estimator[:-1].transform(X), estimator[-1]", "pass", "experiments", CELLS),
-        ("decisions = decisions.toarray()", "decisions = 1 - decisions.toarray()", "experiments", CELLS),
-        ("n_splits=folds, order=order", "n_splits=folds, order=1", "experiments", CELLS),
-        ("split = splits[ref.split % len(splits)]", "split = splits[0]", "experiments", CELLS),
-        ('"inner folds")', '"folds")', "experiments", CELLS),
-        (".generate_state(1)[0] >> 1", ".generate_state(1)[0] >> 2", "experiments", CELLS),
-        ("fit_seeded(estimator, X[train], Y", "fit_seeded(estimator, X, Y", "methods", CELLS),
-        ("if index < len(first)", "if index < 0", "experiments", {"tuned"}),
-        (
-            'scaling = changes.pop("preprocessing", self.p',
-            'scaling = changes.pop("scaling", self.p',
-            "experiments",
-            {"tuned"},
-        ),
-        ('"minimize" if METRICS[tuning.metric]', '"maximize" if METRICS[tuning.metric]', "experiments", {"tuned"}),
-        ("[rows] < share", "[rows] > share", "experiments", {"hidden labels"}),
-        ("auc_ties: float = 0.5", "auc_ties: float = 1.0", "metrics", {"tuned", "evaluate", "analysis", "table"}),
-        ("score_all(Y, scores, decisions", "score_all(1 - Y, scores, decisions", "experiments", {"evaluate"}),
-        (
-            "return 1.0 - counts.share_wrong",
-            "return 2.0 - counts.share_wrong",
-            "papers",
-            {"evaluate", "table", "analysis"},
-        ),
-        ('dtype={"table": str, "mean": str}', 'dtype={"table": str}', "claims", {"evaluate"}),
-        ("X = canonical_csr(sp.hstack(blocks))", "X = canonical_csr(sp.hstack(blocks) * 0)", "datasets", {"table"}),
-        ("X[:, columns]\n    X_train", "X\n    X_train", "experiments", {"table"}),
-    ],
-)
-def test_an_edit_of_code_that_decides_a_result_moves_the_keys_it_decides(source, old, new, folder, moved):
+def test_a_raised_version_moves_the_keys_of_what_names_it_however_far_away(monkeypatch, thing, expected):
     before = all_keys()
-    source(old, new, folder)
-    after = all_keys()
-    assert {name for name in before if before[name] != after[name]} == moved
+    raise_version(monkeypatch, thing)
+    assert moved(before) == expected
+
+
+def test_two_raises_are_two_keys(monkeypatch):
+    keys = {all_keys()["plain"]}
+    for version in (2, 3):
+        raise_version(monkeypatch, ELM_CLASS, version)
+        keys.add(all_keys()["plain"])
+    raise_version(monkeypatch, MultiLabelClassifier)
+    keys.add(all_keys()["plain"])
+    assert len(keys) == 4
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "folder"),
+    ("name", "expected"),
     [
-        ('"minmax" divides by the', '"minmax" scales by the', "experiments"),
-        ("def predict_with_scores(", "# how a prediction is made\ndef predict_with_scores(", "experiments"),
-        ("self.seconds = time.perf_counter() - self._start", "self.seconds = 0.0", "experiments"),
-        ('    "host": socket.gethostname(),', '    "host": "",', "experiments"),
-        ('contents["DONE"] = json.dumps(done, indent=1)', 'contents["DONE"] = json.dumps(done)', "experiments"),
-        ("workers = min(n_jobs, len(items))", "workers = 1", "experiments"),
-        ('return f"{value:.6g}"', 'return f"{value:.7g}"', "reports"),
+        ("macro_f1", {"macro_f1", "decided", "stack"}),
+        ("hamming_loss", {"hamming_loss", "stack", "by hamming"}),
+        ("log_loss", {"stack", "stack_one_decision", "by hamming"}),
+        ("macro_recall", set()),
     ],
 )
-def test_an_edit_that_decides_no_result_moves_no_key(source, old, new, folder):
-    before = all_keys()
-    source(old, new, folder)
-    assert all_keys() == before
+def test_the_version_of_a_metric_moves_what_is_chosen_by_it(monkeypatch, name, expected):
+    def keys():
+        tuned = {metric: replace(TUNE, metric=metric) for metric in ("hamming_loss", "macro_f1")}
+        by_hamming = load_method("stack_one_decision").with_params({"metric": "hamming_loss"})
+        return {
+            "untuned": Cell("train", PART, load_method("mlknn")).key,
+            "decided": Cell("train", PART, load_method("decide_macro_f1")).key,
+            "stack": Cell("train", PART, load_method("stack")).key,
+            "stack_one_decision": Cell("train", PART, load_method("stack_one_decision")).key,
+            "by hamming": Cell("train", PART, by_hamming).key,
+            **{metric: Cell("train", PART, load_method("mlknn"), tune=tune).key for metric, tune in tuned.items()},
+        }
+
+    before = keys()
+    raise_version(monkeypatch, METRICS[name].formula)
+    after = keys()
+    assert {one for one in before if before[one] != after[one]} == expected
+
+
+def test_a_search_on_all_rows_continues_no_trials_of_another_version(monkeypatch):
+    cell = Cell("train", PART, load_method("mlknn"))
+    before = search_name(cell, TUNE)
+    raise_version(monkeypatch, METRICS["macro_f1"].formula)
+    assert search_name(cell, TUNE) == before
+    raise_version(monkeypatch, METRICS["hamming_loss"].formula)
+    assert search_name(cell, TUNE) != before
+
+
+def test_an_argument_at_its_default_is_not_in_the_key():
+    method = load_method("mlknn")
+    bare, other = Method("bare", method.target, {}), Method("other", method.target, {"k": 10, "s": 1.0})
+    assert {Cell("train", PART, one).key for one in (bare, other)} == {Cell("train", PART, bare).key}
+    assert Cell("train", PART, Method("k", method.target, {"k": 11})).key != Cell("train", PART, bare).key
+
+
+def test_a_new_argument_with_a_default_moves_nothing(monkeypatch):
+    before = Cell("train", PART, Method("elm", ELM_TARGET, {"n_hidden": 7})).key
+    signature = inspect.signature(ELM_CLASS)
+    new = inspect.Parameter("new", inspect.Parameter.KEYWORD_ONLY, default=3)
+    longer = signature.replace(parameters=[*signature.parameters.values(), new])
+    monkeypatch.setattr(ELM_CLASS, "__signature__", longer, raising=False)
+    assert Cell("train", PART, Method("elm", ELM_TARGET, {"n_hidden": 7})).key == before
+    assert Cell("train", PART, Method("elm", ELM_TARGET, {"n_hidden": 7, "new": 3})).key == before
+    assert Cell("train", PART, Method("elm", ELM_TARGET, {"n_hidden": 7, "new": 4})).key != before
+
+
+def test_a_class_that_moves_to_another_file_keeps_its_key(monkeypatch):
+    def key(target):
+        return Cell("train", PART, Method("own", target, seed_name="elm")).key
+
+    raise_version(monkeypatch, ELM_CLASS)
+    before = key(ELM_TARGET)
+    monkeypatch.setattr(penalties, "ELM", ELM_CLASS, raising=False)
+    assert key("multilab.methods.solvers.penalties.ELM") == before
 
 
 ELM = Cell("train", PART, load_method("elm"))
@@ -239,41 +208,37 @@ def test_the_name_of_a_method_or_dataset_is_not_in_the_key():
 
 
 @pytest.mark.parametrize(
-    ("library", "moved"),
-    [("numpy", True), ("scipy", True), ("scikit-learn", True), ("optuna", False), ("mlflow", False)],
+    ("library", "number", "plain", "tuned"),
+    [
+        ("numpy", "99.0.0", True, True),
+        ("scipy", "99.0.0", True, True),
+        ("scikit-learn", "99.0.0", True, True),
+        ("optuna", "99.0.0", False, True),
+        ("mlflow", "99.0.0", False, False),
+        ("numpy", "{}.999", False, False),
+        ("optuna", "{}.999", False, False),
+    ],
 )
-def test_the_versions_that_decide_a_result_are_in_the_key(library, moved, monkeypatch):
+def test_the_first_two_numbers_of_the_versions_of_libraries_are_in_the_key(monkeypatch, library, number, plain, tuned):
     before = replace(ELM).key, replace(TUNED).key
     version = cells.version
-    monkeypatch.setattr(cells, "version", lambda name: "0.0" if name == library else version(name))
-    forget()
+    other = number.format(".".join(version(library).split(".")[:2]))
+    monkeypatch.setattr(cells, "version", lambda name: other if name == library else version(name))
+    cells.library_versions.cache_clear()
     try:
         after = replace(ELM).key, replace(TUNED).key
     finally:
         monkeypatch.undo()
-        forget()
-    assert (after[0] != before[0]) == moved
-    assert (after[1] != before[1]) == (library != "mlflow")
+        cells.library_versions.cache_clear()
+    assert (after[0] != before[0], after[1] != before[1]) == (plain, tuned)
 
 
-@pytest.mark.parametrize("target", ["multilab.methods.neighbours.mlknn.MLkNN", "multilab.methods.MLkNN"])
-def test_the_code_of_a_method_is_in_its_key_by_either_of_its_names(source, target):
-    def key():
-        return Cell("train", PART, Method("own", target)).key
-
-    before = key()
-    source("exclude_self=self.exclude_self,", "exclude_self=False,", "methods/neighbours")
-    assert key() != before
-
-
-def test_an_edit_that_keeps_size_and_time_moves_the_key(source):
-    file = source("exclude_self=self.exclude_self,", "exclude_self=bool(1),", "methods/neighbours")
-    before, stat = replace(TUNED).key, file.stat()
-    file.write_text(file.read_text().replace("exclude_self=bool(1),", "exclude_self=bool(0),"))
-    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert file.stat().st_size == stat.st_size
-    forget()
-    assert replace(TUNED).key != before
+def test_a_class_has_one_key_by_either_of_its_names():
+    keys = {
+        Cell("train", PART, Method("own", target, seed_name="mlknn")).key
+        for target in ("multilab.methods.neighbours.mlknn.MLkNN", "multilab.methods.MLkNN")
+    }
+    assert len(keys) == 1
 
 
 def test_a_setting_edited_within_one_tick_of_the_clock_is_read_again(tmp_path, monkeypatch):
@@ -286,16 +251,6 @@ def test_a_setting_edited_within_one_tick_of_the_clock_is_read_again(tmp_path, m
     file.write_text("_target_: a.B\nk: 2\n")
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert load_method("own").params == {"k": 2}
-
-
-def test_what_the_modules_of_methods_import_from_this_package_is_in_their_keys(checkout):
-    """But for errors and `multilab.core`: messages, and names that are imported late."""
-    package = checkout / "src" / "multilab"
-    files = [file for folder in ("methods", "decision") for file in sorted((package / folder).rglob("*.py"))]
-    modules = [".".join(("multilab", *file.relative_to(package).with_suffix("").parts)) for file in files]
-    nodes = reached_modules(modules, lambda name: package_node(name, ("multilab",)))
-    known = (*method_module._CODE_WITHIN, "multilab.core", "multilab.datasets.errors")
-    assert {name for name in nodes if not name.startswith(known)} == set()
 
 
 def test_an_analysis_that_reads_a_cell_has_its_key_and_another_the_parts_of_it_that_it_uses():

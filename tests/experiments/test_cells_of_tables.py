@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.keys import raise_version
 from multilab.cli.main import main
+from multilab.core import parallel, versions
 from multilab.datasets import TableEncoder, add_dataset, feature_columns, load
 from multilab.datasets.table_encoder import encoder_with_rows
+from multilab.experiments import tables
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.dask_engine import _check_same
 from multilab.experiments.errors import ExperimentError
@@ -24,6 +27,7 @@ from multilab.experiments.running import ensure, gather, inner_inputs
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
 from multilab.experiments.tables import _encoded, columns_of, encoded_rows, makes_dense, ref_with_grams, table_scaler
+from multilab.methods import mixed_scaler
 from multilab.models import load_model
 from multilab.models.final_fit import decided, fit_on_all_rows
 from multilab.models.serving import ModelServer
@@ -179,28 +183,25 @@ def test_a_cell_is_not_computed_from_rows_that_replaced_its_own(store):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "folder", "moved"),
-    [
-        ("X = canonical_csr(sp.hstack(blocks)) if", "X = canonical_csr(sp.hstack(blocks) * 0) if", "datasets", True),
-        ("or not len(words):", "or len(words):", "experiments", True),
-        ("workers = min(n_jobs, len(items))", "workers = 1", "experiments", False),
-    ],
+    ("thing", "moved"), [(TableEncoder, True), (mixed_scaler, True), (tables, True), (parallel, False)]
 )
-def test_the_code_of_the_encoder_is_in_the_keys_of_tables_only(store, source, old, new, folder, moved):
+def test_the_versions_of_the_encoder_are_in_the_keys_of_tables_only(store, monkeypatch, thing, moved):
     def keys():
         return {name: cell_of(name).key for name in ("reviews", "genes-toy")}
 
     added(table(), "reviews")
     cell, before = cell_of("reviews"), keys()
     ensure(cell, store)
-    source(old, new, folder)
+    raise_version(monkeypatch, thing)
     after = keys()
     assert (before["reviews"] != after["reviews"]) == moved
     assert before["genes-toy"] == after["genes-toy"]
-    with pytest.raises(ExperimentError, match="encoder") if moved else nullcontext():  # of a worker with this code
-        _check_same(cell, before["reviews"])
+    with pytest.raises(ExperimentError) if moved else nullcontext():  # of a worker with another version
+        _check_same(cell_of("reviews"), before["reviews"])
     inventory = Inventory(store)
     assert (inventory.outdated(inventory.read(cell.key)) is not None) == moved
+    monkeypatch.undo()
+    versions._versions.cache_clear()
 
 
 def test_encoded_tables_of_other_code_are_named_once_and_removed(store, capsys, monkeypatch):

@@ -16,11 +16,11 @@ from multilab.core import read_content
 from multilab.experiments.cells import SplitRef
 from multilab.experiments.conf import names
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fitting import build
-from multilab.experiments.method import load_method
+from multilab.experiments.method import build, load_method
 from multilab.experiments.plan import cell_for, study_cells
 from multilab.experiments.study import Tuning, load_study, study_from
 from multilab.reports.study import described
+from multilab.statistics.result_files import read_keys
 
 TUNE = {"n_trials": 2, "folds": 2, "metric": "ranking_loss"}
 PART = SplitRef("emotions", "digest of the data", "{}", 0, "digest of the rows")
@@ -189,7 +189,7 @@ def test_every_column_is_trained_and_scored_on_its_datasets(lab):
     both, digits, one = {"digit-segments", "scenario1"}, {"digit-segments"}, {"scenario1"}
     assert datasets == dict(zip(columns, [both] * 2 + [digits] * 2 + [one] * 2, strict=True))
     assert "key" not in scores
-    keys = read(lab, "keys.csv").groupby("method")["key"].agg(set)
+    keys = read_keys(lab.root / "reports" / "quick").groupby("method")["key"].agg(set)
     assert keys["br-wide"] < keys["br"]
     assert not (keys["mlknn-wide"] | keys["mlknn-tuned"]) & keys["mlknn"]
 
@@ -210,9 +210,9 @@ def test_each_variant_is_compared_by_itself(lab):
 def test_what_the_searches_chose_is_a_table(lab):
     tuned = read(lab, "tuned.csv")  # values are JSON; here all are numbers
     assert list(tuned.groupby(["method", "split"])["parameter"].agg(list)) == [["k", "s"]] * 2 + [["alpha", "beta"]] * 2
-    keys = read(lab, "keys.csv").groupby(["method", "split"])["key"].first()
+    keys = read_keys(lab.root / "reports" / "quick").groupby(["method", "split"])["key"].first()
     for row in tuned.itertuples():
-        folder = lab.root / ".cells" / keys[row.method, row.split]
+        (folder,) = (lab.root / ".cells").glob(f"{keys[row.method, row.split]}*")
         trials = pd.read_csv(folder / "trials.csv")
         best = trials[trials["hamming_loss"] == trials["hamming_loss"].min()]
         assert row.best == pytest.approx(best["hamming_loss"].iloc[0], abs=1e-12)

@@ -13,8 +13,8 @@ from multilab.cli import main
 from multilab.experiments.arguments import check_method
 from multilab.experiments.conf import entrant_names, package_names
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fitting import build, predict_with_scores
-from multilab.experiments.method import Method, load_method
+from multilab.experiments.fitting import predict_with_scores
+from multilab.experiments.method import Method, build, load_method
 from multilab.experiments.seeds import seed_estimator
 from multilab.methods.out_of_fold import score_matrix
 

@@ -11,8 +11,8 @@ from multilab.datasets import add_dataset, load, prepare
 from multilab.decision import TunedThresholdClassifier
 from multilab.experiments import groups as grouped
 from multilab.experiments.cells import Cell, scores_cell, split_refs
-from multilab.experiments.fitting import build, indices
-from multilab.experiments.method import load_method
+from multilab.experiments.fitting import indices
+from multilab.experiments.method import build, load_method
 from multilab.experiments.running import ensure, gather, inner_inputs
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning

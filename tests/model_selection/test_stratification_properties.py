@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from multilab.core.code_digests import package_node
 from multilab.datasets import DatasetError, load
 from multilab.model_selection import stratified_assignment
 from multilab.model_selection.iterative_stratification import check_label_matrix, fold_sizes, stratification_columns
@@ -175,14 +174,3 @@ def test_the_columns_are_pairs_then_labels_then_the_rarer_of_negative_and_unobse
 def test_other_labels_are_refused(labels, message):
     with pytest.raises(DatasetError, match=message):
         check_label_matrix(labels)
-
-
-def test_the_code_of_the_algorithm_is_in_the_keys_of_those_who_use_it():
-    """Cells name the package; its files must be reached from the splitter."""
-    within = ("multilab.model_selection.iterative_stratification",)
-    reached, todo = set(), ["multilab.methods.ensembles.mls"]
-    while todo:
-        imports = {name for _, names in package_node(todo.pop(), within)[1] for name in names}
-        todo += sorted(imports - reached)
-        reached |= imports
-    assert reached == {f"{within[0]}.{name}" for name in ("kfold", "assignment", "columns")}

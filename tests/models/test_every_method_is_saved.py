@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from multilab.experiments.conf import package_names
-from multilab.experiments.fitting import build
-from multilab.experiments.method import load_method
+from multilab.experiments.method import build, load_method
 from multilab.experiments.seeds import seed_estimator
 from multilab.models.fitted import FittedMethod
 from multilab.models.skops_files import dump_model, load_skops

@@ -19,7 +19,7 @@ from multilab.experiments import fitting, running
 from multilab.experiments.analyses import Unit, run_units, tables, units_of
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import load_method
+from multilab.experiments.method import build, load_method
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study, study_from
 from multilab.methods.stacking.mlwse import MLWSE
@@ -146,10 +146,10 @@ def test_a_sweep_is_the_model_stopped_there(inputs, method):
     table = frame(sweeps, made).set_index("sweep")
     assert table.index[:5].tolist() == [0, 1, 2, 3, 4]
     assert table.index[-1] == 30
-    best = fitting.build(made.cell.method).set_params(solver="admm", stop="gap", tol=1e-12, max_sweeps=50_000)
+    best = build(made.cell.method).set_params(solver="admm", stop="gap", tol=1e-12, max_sweeps=50_000)
     lowest = best.fit(inputs.X_train, inputs.Y_train).objective_path_[-1]
     for count in (1, 3, 30):
-        model = fitting.build(made.cell.method).set_params(solver="cd", stop="gap", tol=0.0, max_sweeps=count)
+        model = build(made.cell.method).set_params(solver="cd", stop="gap", tol=0.0, max_sweeps=count)
         model.fit(inputs.X_train, inputs.Y_train)
         loss = score_all(inputs.Y_test, *model.predict_with_scores(inputs.X_test))["hamming_loss"]
         assert table.loc[count, "hamming_loss"] == pytest.approx(loss, abs=1e-12)

@@ -17,6 +17,7 @@ from multilab.core import report_dir
 from multilab.experiments import fitting
 from multilab.experiments.cells import SplitRef, split_refs
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.method import build
 from multilab.experiments.plan import study_cells
 from multilab.experiments.study import load_study, study_from
 from multilab.reports import load_report
@@ -419,7 +420,7 @@ def test_ml_knn_and_ml_kelm_rows_are_the_published_ones_but_for_three_misprints(
         data = load(name)
         train, test = data.splits["official"]
         for method in ("mlkelm", "mlknn"):
-            model = fitting.build(study.method(method, name)).fit(data.X[train], data.Y[train])
+            model = build(study.method(method, name)).fit(data.X[train], data.Y[train])
             scores = score_all(data.Y[test], *model.predict_with_scores(data.X[test]), conventions=study.conventions)
             rows += [(name, method, metric, scores[metric], np.nan) for metric in FIVE]
     ours = pd.DataFrame(rows, columns=["dataset", "method", "metric", "mean", "std"])

@@ -18,7 +18,7 @@ from multilab.experiments import fitting, ledger, running
 from multilab.experiments.analyses import Unit
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import load_method
+from multilab.experiments.method import build, load_method
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.methods.neighbours.mlknn import MLkNN
@@ -53,7 +53,7 @@ def inputs(monkeypatch):
 
 def stored(made, store, inputs):
     """Put into the store what the unit's cell would be."""
-    model = fitting.build(made.cell.method).fit(inputs.X_train, inputs.Y_train)
+    model = build(made.cell.method).fit(inputs.X_train, inputs.Y_train)
     names = made.cell.method.save_attributes
     arrays = {f"learned_{name}": np.asarray(fitting.fitted_attribute(model, name)) for name in names}
     store.write(made.cell.key, arrays, {"key": made.cell.key, "status": "done"}, "")

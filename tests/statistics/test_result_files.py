@@ -9,7 +9,16 @@ import pytest
 
 from multilab.core import read_content, write_content
 from multilab.statistics import StatisticsError
-from multilab.statistics.result_files import read_measured, read_scores, read_table, write_results, write_table
+from multilab.statistics.result_files import (
+    KEY_DIGITS,
+    read_keys,
+    read_measured,
+    read_scores,
+    read_table,
+    read_unfinished,
+    write_results,
+    write_table,
+)
 
 CELL = ["dataset", "split", "method"]
 SCORES = pd.DataFrame(
@@ -23,9 +32,17 @@ def test_the_keys_have_a_file_of_their_own_and_are_read_with_the_scores(tmp_path
     write_results(tmp_path, SCORES, MEASURED, pd.DataFrame())
     assert read_content(tmp_path / "scores.csv.gz").startswith(b"dataset,split,method,metric,value\n")
     assert (tmp_path / "measured.csv").read_text().startswith("dataset,split,method,fit_seconds\n")
-    assert (tmp_path / "keys.csv").read_text() == "dataset,split,method,key\n007,0,a,k1\n007,1,a,k2\n"
+    assert (tmp_path / "keys.csv").read_text() == "dataset,method,keys\n007,a,k1 k2\n"
     pd.testing.assert_frame_equal(read_scores(tmp_path), SCORES, check_exact=True)
     pd.testing.assert_frame_equal(read_measured(tmp_path), MEASURED, check_exact=True)
+
+
+def test_keys_of_unfinished_cells_and_of_splits_that_are_not_there_stay_where_they_are(tmp_path):
+    unfinished = pd.DataFrame([("007", 3, "a", "slow", 1.0, "f" * 64)], columns=[*CELL, "reason", "seconds", "key"])
+    write_results(tmp_path, SCORES, MEASURED, pd.DataFrame(), unfinished=unfinished)
+    cells = [("007", 0, "a", "k1"), ("007", 1, "a", "k2"), ("007", 3, "a", "f" * KEY_DIGITS)]
+    pd.testing.assert_frame_equal(read_keys(tmp_path), pd.DataFrame(cells, columns=[*CELL, "key"]))
+    pd.testing.assert_frame_equal(read_unfinished(tmp_path), unfinished.drop(columns="key"))
 
 
 def test_a_table_of_searches_exists_only_where_there_are_some(tmp_path):

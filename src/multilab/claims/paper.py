@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from multilab.claims.errors import ClaimsError
 from multilab.claims.programs import Program, read_programs
-from multilab.core import code_digest, json_digest, read_json
+from multilab.core import files_digest, json_digest, read_json
 from multilab.core.messages import did_you_mean, unknown_name
 from multilab.core.settings import TextLoader, convert, read
 
@@ -301,9 +301,7 @@ class Paper:
     @property
     def report_digest(self) -> str:
         """Digest of what a report depends on: the data files, the checks, the figures."""
-        modules = [f"{_PAPERS}.{self.name}.{name}" for name in ("checks", "figures")]
-        code = [code_digest(module, within=_PAPERS) for module in modules if importlib.util.find_spec(module)]
-        return json_digest([self.texts(), code])
+        return json_digest([self.texts(), files_digest(f"papers/{self.name}")])
 
     @functools.cached_property
     def _content(self) -> PaperContent:

@@ -50,8 +50,6 @@ def translated(argv: Sequence[str]) -> str | None:
     if words[:1] == ["gate"]:  # its tolerance is fixed
         words = [word for word in words if not word.startswith("level=")]
     words = [new for word in words for new in ([word] if takes_settings else _word(word))]
-    if words[:2] == ["store", "rekey"]:
-        words = ["--new-settings" if word == "--accept" else word for word in words]
     if words[:1] == ["monitor"]:
         words = ["--output" if word == "--json" else word for word in words]
     return shlex.join(["multilab", *words]) if words != list(argv) else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multilab.cli.files import named_dataset
-from multilab.cli.options import CELL, COUNT, DATASET, METHOD, METRIC, SEED, STUDY, engine_options
+from multilab.cli.options import CELL, DATASET, METHOD, METRIC, STUDY, engine_options
 from multilab.core import MultilabError
 from multilab.core.messages import unknown_name
 from multilab.experiments.errors import ExperimentError
@@ -109,26 +109,6 @@ def add(study: str, retry_unfinished: bool) -> int:
     from multilab.experiments.store import Store
 
     return add_results(Store(), study, retry_unfinished)
-
-
-@store.command()
-@_study
-@click.option("--new-settings", type=METHOD, metavar="NAME,...", default="", help="Methods whose settings may differ.")
-@click.option("--recompute", type=METHOD, metavar="NAME,...", default="", help="Methods whose numbers changed.")
-@click.option("--sample", type=COUNT, default=2, show_default=True, help="Number of recomputed cells of each method.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the random cells.")
-@click.option("--reason", default="", help="Why numbers may differ by up to 1e-6.")
-def rekey(study: str, new_settings: str, recompute: str, sample: int, seed: int, reason: str) -> int:
-    """Update the keys of committed results.
-
-    Use this after a change of code that does not change the numbers of a study. The command refuses if settings differ
-    (except for methods of --new-settings), or if recomputed cells differ: by more than 1e-6, or at all without a
-    --reason. Methods of --recompute keep their old keys, so `multilab store add` fits them again.
-    """
-    from multilab.experiments.rekeying import rekey as rekey_results
-    from multilab.experiments.store import Store
-
-    return rekey_results(Store(), study, new_settings, seed, reason, sample, recompute)
 
 
 @store.command()

@@ -1,6 +1,5 @@
 """Shared base of all packages: errors, digests, atomic files, and paths of settings and data."""
 
-from multilab.core.code_digests import code_digest, definition_digest, formulas_digest
 from multilab.core.digests import array_digest, canonical_json, json_digest
 from multilab.core.errors import MultilabError
 from multilab.core.external_code import OutsideCode, OutsideCodeError, outside_code
@@ -16,6 +15,7 @@ from multilab.core.files import (
     write_sealed,
 )
 from multilab.core.paths import conf_dir, data_dir, experiment_dir, home_dir, report_dir, results_dir, store_dir
+from multilab.core.versions import declared_versions, files_digest, formulas_digest, major_minor
 
 __all__ = [
     "MultilabError",
@@ -24,14 +24,15 @@ __all__ = [
     "array_digest",
     "canonical_json",
     "changed_files",
-    "code_digest",
     "conf_dir",
     "data_dir",
-    "definition_digest",
+    "declared_versions",
     "experiment_dir",
+    "files_digest",
     "formulas_digest",
     "home_dir",
     "json_digest",
+    "major_minor",
     "outside_code",
     "parse_json",
     "read_content",

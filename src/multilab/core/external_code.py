@@ -1,33 +1,25 @@
-"""Identity of code outside this package: versions of installed distributions, digests of the user's files.
+"""Identity of code outside this package: versions of installed distributions, contents of the user's files.
 
-Nothing is executed: modules are located as Python would find them, and their imports are read from their syntax trees.
+Modules are located as Python would find them. Of a file its imports are read, also those inside functions.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.util import find_spec
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
+from types import ModuleType
 
-from multilab.core.code_digests import (
-    Node,
-    merkle_digest,
-    package_modules,
-    package_node,
-    reached_modules,
-    read_code,
-    save_parsed_code,
-)
-from multilab.core.digests import json_digest
+from multilab.core.digests import json_digest, sha256_digest
 from multilab.core.errors import MultilabError
 
 _PACKAGE = "multilab"
-_MISSING = "not there"
 _OTHER_NAMES = {"sklearn": ("scikit-learn",)}
 
 
@@ -44,21 +36,15 @@ class OutsideCode:
     distributions : dict
         Versions of the installed distributions reached, by name.
     files : dict
-        For each target in a file, by its dotted name, the digest of the files reached from there, whatever they are
-        called. Imports of files are followed, those of this package included, imports of distributions are not.
-    environment : tuple of str
-        Environment variables that these files read by a literal name.
-    unseen : tuple of str
-        What they read that this identity does not cover, each as a text: file, line and what is read.
-    nodes : dict
-        The nodes of the Merkle digest that are reached, by name.
+        For each target in a file, by its dotted name, the digest of the contents of the files that it imports,
+        whatever they are called. Imports of distributions and of this package are not followed.
+    modules : frozenset of str
+        Names of the modules in these files.
     """
 
     distributions: dict[str, str]
     files: dict[str, str]
-    environment: tuple[str, ...] = ()
-    unseen: tuple[str, ...] = ()
-    nodes: dict[str, Node] = field(default_factory=dict)
+    modules: frozenset[str] = frozenset()
 
 
 def outside_code(targets: Iterable[str], known: Iterable[str] = ()) -> OutsideCode:
@@ -67,7 +53,7 @@ def outside_code(targets: Iterable[str], known: Iterable[str] = ()) -> OutsideCo
     Parameters
     ----------
     targets : iterable of str
-        Dotted names of classes or functions, e.g. ``"xgboost.XGBClassifier"``.
+        Dotted names of classes, functions or modules, e.g. ``"xgboost.XGBClassifier"``.
     known : iterable of str
         Distributions whose versions are left out, because they are in every key.
 
@@ -78,20 +64,9 @@ def outside_code(targets: Iterable[str], known: Iterable[str] = ()) -> OutsideCo
     """
     importlib.invalidate_caches()
     reached = _Reached()
-    digests: dict[str, str] = {}
-    modules = {target: reached.target(target) for target in targets}
-    files = {
-        target: json_digest(sorted(merkle_digest(name, reached.node, digests) for name in names))
-        for target, names in modules.items()
-        if names
-    }
-    nodes = reached_modules((name for names in modules.values() for name in names), reached.node)
-    save_parsed_code()
+    files = {target: digest for target in targets if (digest := reached.target(target))}
     distributions = {name: version for name, version in reached.distributions.items() if name not in set(known)}
-    codes = {name: read_code(str(path), name) for name, path in reached.paths.items()}
-    environment = {variable for code in codes.values() for variable in code.environment}
-    unseen = [f"{reached.paths[name]}: {text}" for name, code in codes.items() for text in code.unseen]
-    return OutsideCode(dict(sorted(distributions.items())), files, tuple(sorted(environment)), tuple(unseen), nodes)
+    return OutsideCode(dict(sorted(distributions.items())), files, frozenset(reached.contents))
 
 
 @dataclass
@@ -99,11 +74,12 @@ class _Reached:
     """The distributions and files reached so far."""
 
     distributions: dict[str, str] = field(default_factory=dict)
-    paths: dict[str, Path] = field(default_factory=dict)
+    contents: dict[str, str] = field(default_factory=dict)
+    imports: dict[str, list[str]] = field(default_factory=dict)
     tops: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    def target(self, target: str) -> list[str]:
-        """Return the modules in files that a target reads."""
+    def target(self, target: str) -> str:
+        """Return the digest of the files that a target imports, nothing if it is in a distribution."""
         top = target.partition(".")[0]
         if top in sys.stdlib_module_names:
             self.distributions["python"] = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -111,30 +87,21 @@ class _Reached:
             raise OutsideCodeError(
                 f"{target}: only code in a module can be identified; move it into a file and import it"
             )
-        modules, text = self.modules(target)
-        if text == _MISSING:
+        elif find_spec(top) is None:
             raise OutsideCodeError(f"{target}: no module {top!r} is found on the Python path")
-        return modules
+        seen: set[str] = set()
+        waiting = self.modules(target)
+        while waiting:
+            if (name := waiting.pop()) not in seen:
+                seen.add(name)
+                waiting += [module for reference in self.imports[name] for module in self.modules(reference)]
+        return json_digest(sorted(self.contents[name] for name in seen)) if seen else ""
 
-    def node(self, name: str) -> Node:
-        """Return the content of a module in a file, and what it imports."""
-        if name.partition(".")[0] == _PACKAGE:
-            return package_node(name, (_PACKAGE,))
-        try:
-            code = read_code(str(self.paths[name]), name)
-        except (OSError, SyntaxError, ValueError) as error:
-            raise OutsideCodeError(f"{name}: cannot read {self.paths[name]}: {error}") from None
-        reads = [(*self.modules(reference), bound) for reference, bound in code.imports]
-        imports = [(f"{text} as {bound}", modules) for modules, text, bound in reads if bound or modules]
-        return Node(code.text, imports, code.strings)
-
-    def modules(self, reference: str) -> tuple[list[str], str]:
-        """Return the modules in files that a reference reads, its parent packages first, and its text without them."""
+    def modules(self, reference: str) -> list[str]:
+        """Return the modules in files that a reference runs: its parent packages and itself."""
         top = reference.partition(".")[0]
-        if top == _PACKAGE:
-            return package_modules(reference, (_PACKAGE,))
-        if top in sys.stdlib_module_names or self._installed(reference):
-            return [], reference
+        if top == _PACKAGE or top in sys.stdlib_module_names or self._installed(reference):
+            return []
         chain = _chain(reference)
         for name, path in chain:
             if path.suffix != ".py":
@@ -142,10 +109,15 @@ class _Reached:
                     f"{reference}: {path} is compiled and in no installed distribution, so a change of it could not "
                     f"be noticed; install it with pip, not as editable"
                 )
-            self.paths[name] = path
-        if not chain:
-            return [], _MISSING  # an optional import: installing it later may change the result
-        return [name for name, _ in chain], reference.removeprefix(chain[-1][0]).lstrip(".")
+            if name not in self.contents:
+                try:
+                    content = path.read_bytes()
+                    self.imports[name] = list(_imports(content, name, path))
+                except (OSError, SyntaxError, ValueError) as error:
+                    raise OutsideCodeError(f"{name}: cannot read {path}: {error}") from None
+                self.contents[name] = sha256_digest(content)
+                _check_unchanged(name, path, self.contents[name])
+        return [name for name, _ in chain]
 
     def _installed(self, reference: str) -> bool:
         """Record the distribution that a reference belongs to, if it is in one."""
@@ -159,6 +131,34 @@ class _Reached:
         if distribution:
             self.distributions[distribution[0]] = distribution[1]
         return distribution is not None
+
+
+_imported: dict[str, tuple[ModuleType, str]] = {}
+
+
+def _check_unchanged(name: str, path: Path, digest: str) -> None:
+    """Refuse a file that this process imported when it was another: its old code would compute under a new key."""
+    if (module := sys.modules.get(name)) is None:
+        return
+    before, known = _imported.setdefault(name, (module, digest))
+    if before is not module:
+        _imported[name] = module, digest
+    elif known != digest:
+        raise OutsideCodeError(f"{path} has changed since this process imported it; start again")
+
+
+def _imports(content: bytes, module: str, path: Path) -> Iterator[str]:
+    """Yield the dotted names that a file imports, relative ones resolved."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            base = resolve_name(base, package) if node.level else base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            yield from (one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
 
 
 def _chain(reference: str) -> list[tuple[str, Path]]:

@@ -1,4 +1,3 @@
-# Part of the key of the cells of tables: an edit of code (not of comments or docstrings) recomputes their results.
 """Encoding of a table's columns as columns of a matrix, learned from training rows.
 
 No label is read here. What is learned can be written as JSON, without pickle.

@@ -2,7 +2,8 @@
 
 ``<data_dir>/prepared/<name>-<first 16 digits of the key>/`` holds ``X.npy`` and ``Y.npy`` (``X.npz`` and ``Y.npz`` for
 CSR), ``named_splits.npz`` and ``meta.json``. The key depends on everything that decides the content: reader options,
-checksums of the files, arguments of a generator, named splits, and the code of the readers. A complete store is renamed
+checksums of the files, arguments of a generator, named splits, and the files of this package. Keys of results hold the
+digest of the content, so that data that are prepared again to the same content move none. A complete store is renamed
 to its final name; one whose files do not have the recorded checksums is rebuilt.
 
 Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
@@ -16,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multilab.core import read_json
-from multilab.core.code_digests import code_digest
 from multilab.core.digests import json_digest, sha256_digest
 from multilab.core.paths import data_dir
+from multilab.core.versions import files_digest
 from multilab.datasets.card_file import Card
 from multilab.datasets.catalogue import card
 from multilab.datasets.errors import DatasetError
@@ -171,7 +172,7 @@ def _key(wanted: Card) -> str:
             "files": sorted(sums),
             "generator": wanted.generator,
             "splits": wanted.splits,
-            "code": code_digest("multilab.datasets.dataset", within="multilab.datasets"),
+            "files of the package": files_digest("core", "datasets"),
         }
     )
 

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Synthetic and embedded datasets: digit segments, toy genes, toy topics, and four scenarios.
 
 Random numbers are raw PCG64 output, which no NumPy version changes; ``X`` and ``Y`` are the same on all

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Base class of the estimators of this package: an estimator, its scores of held-out rows, and routing."""
 
 from collections.abc import Iterable

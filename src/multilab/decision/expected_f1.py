@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Exact maximiser of the expected example F1 under independent labels."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Thresholds that assign no label far more often than it occurs, and that few positives do not decide alone."""
 
 from __future__ import annotations

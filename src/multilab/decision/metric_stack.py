@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """A stack on base scores with a separate prediction for each metric."""
 
 from __future__ import annotations

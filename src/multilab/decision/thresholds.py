@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Thresholds of scores and numbers of labels that maximise a metric, exactly: per label, global, and the best k."""
 
 from dataclasses import dataclass

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Decisions of any multi-label classifier, tuned on held-out scores."""
 
 from dataclasses import replace

@@ -20,7 +20,16 @@ from multilab.experiments.plan import all_cells
 from multilab.experiments.progress import ProgressBar, exit_code
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
-from multilab.statistics.result_files import CELL, SCORES, TABLES, read_table, read_unfinished, write_results
+from multilab.statistics.result_files import (
+    CELL,
+    KEY_DIGITS,
+    SCORES,
+    TABLES,
+    read_keys,
+    read_table,
+    read_unfinished,
+    write_results,
+)
 
 if TYPE_CHECKING:
     from multilab.claims import PublishedTables
@@ -47,7 +56,7 @@ def add(store: Store, study: str, retry: bool = False) -> int:
     cells = all_cells(described)
     committed = _Committed(folder)
     gone = set() if retry else set(committed.unfinished)
-    new = [cell for cell in cells if cell.key not in committed.keys | gone]
+    new = [cell for cell in cells if _short(cell) not in committed.keys | gone]
     print(f"{study}: {len({c.key for c in new})} of {len({c.key for c in cells})} cells are not in {folder}")
     progress = ProgressBar(f"add: cells of {study}")
     failed = run_cells(
@@ -61,12 +70,12 @@ def add(store: Store, study: str, retry: bool = False) -> int:
     new = [cell for cell in new if store.has(cell.key)]
     scores = evaluate(described, new, store, published)
     compared = functools.cache(functools.partial(_compared, published, described.conventions))
-    old = [cell for cell in cells if cell.key in committed.keys]
+    old = [cell for cell in cells if _short(cell) in committed.keys]
     tables = (
         (_wanted(committed.scores(old), compared, plain=True), scores),
         (committed.measured(old), measurements(new, store)),
         (committed.tuned(old), tuned(new, store)),
-        (committed.missing([cell for cell in cells if cell.key in gone]), missing),
+        (committed.missing([cell for cell in cells if _short(cell) in gone]), missing),
     )
     order = {cell.row: position for position, cell in enumerate(cells)}
     results, costs, chosen, missing = (_merged(parts, order) for parts in tables)
@@ -86,12 +95,10 @@ class _Committed:
     """The committed results of a study by the key of their cell."""
 
     def __init__(self, folder: Path) -> None:
-        path = folder / "keys.csv"
-        keys = read_table(path, [*CELL, "key"]) if path.is_file() else pd.DataFrame(columns=[*CELL, "key"])
-        self.keys = set(keys["key"])
-        self._folder, self._locations = folder, keys
-        self._missing = read_unfinished(folder)
+        self._folder, self._locations = folder, read_keys(folder)
+        self._missing = read_unfinished(folder).astype({"split": int}).merge(self._locations, on=CELL)
         self.unfinished = set(self._missing["key"])
+        self.keys = set(self._locations["key"]) - self.unfinished
 
     def _rows(self, file: str, cells: Sequence[Cell], name: str = "", once: bool = False) -> pd.DataFrame:
         """Return the rows of cells: those of their own column, or of any column with their key.
@@ -108,7 +115,7 @@ class _Committed:
         by_key = dict(iter(distinct.groupby("key", sort=False)))
         seen, parts = set(), []
         for cell in cells:
-            rows = own.get((*cell.row, cell.key), by_key.get(cell.key))
+            rows = own.get((*cell.row, _short(cell)), by_key.get(_short(cell)))
             if rows is not None and not (once and (cell.key, cell.method.name) in seen):
                 seen.add((cell.key, cell.method.name))
                 parts.append(rows.assign(**dict(zip(CELL, cell.row, strict=True))))
@@ -131,12 +138,16 @@ class _Committed:
     def missing(self, cells: Sequence[Cell]) -> pd.DataFrame:
         """Return the rows of cells without a result, under their current names."""
         by_key = self._missing.drop_duplicates("key").set_index("key")
-        rows = [(*c.row, *by_key.loc[c.key, ["reason", "seconds"]], c.key) for c in cells]
+        rows = [(*c.row, *by_key.loc[_short(c), ["reason", "seconds"]], c.key) for c in cells]
         return pd.DataFrame(rows, columns=[*CELL, "reason", "seconds", "key"])
 
     def sampling(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows("sampling.csv", cells, "metric", once=True)
         return rows[[*CELL, "metric", "error"]] if len(rows) else rows
+
+
+def _short(cell: Cell) -> str:
+    return cell.key[:KEY_DIGITS]
 
 
 def _compared(published: PublishedTables | None, conventions: str, method: str) -> tuple[str, ...]:

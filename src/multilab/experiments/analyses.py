@@ -20,13 +20,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from multilab.claims.paper import Analysis
-from multilab.core import code_digest, json_digest
-from multilab.experiments.cells import SCHEMA, Cell, library_versions, split_refs
-from multilab.experiments.chosen_metrics import chosen_metrics, metric_digests, names_in, package_nodes
+from multilab.core import declared_versions, json_digest
+from multilab.experiments.cells import SCHEMA, Cell, major_versions, split_refs
 from multilab.experiments.engines import current
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import jobs, side_by_side
 from multilab.experiments.fit_costs import blas_libraries, one_thread
+from multilab.experiments.method import named_metrics, names_in
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Study
 
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Unit", "module_of", "run_units", "tables", "units_of"]
 
-_CODE_WITHIN = (
-    "multilab.papers",
-    "multilab.methods",
-    "multilab.metrics",
-    "multilab.model_selection.iterative_stratification",
-    "multilab.datasets.synthetic",
-    "multilab.experiments.seeds",
-)
 _OF_THE_CELL = (
     "method",
     "preprocessing",
@@ -51,9 +43,8 @@ _OF_THE_CELL = (
     "seed",
     "seed_name",
     "reads",
-    "laboratory",
-    "environment",
-    "distributions",
+    "own_files",
+    "versions",
 )
 
 
@@ -99,20 +90,17 @@ class Unit:
             "kind": "analysis",
             "analysis": self.analysis,
             "settings": self.settings,
-            "code": _code(self.module),
-            "versions": library_versions(),
+            "versions": major_versions({}),
         }
-        chosen_by = chosen_metrics(package_nodes(self.module, _CODE_WITHIN), frozenset(names_in(self.settings)))
-        chosen_by |= self.cell.method.metrics() if self.cell else frozenset()
-        if chosen_by:
-            identity["metrics"] = metric_digests(chosen_by)
+        steps = [importlib.import_module(self.module), *named_metrics({*names_in(self.settings)})]
+        if versions := self.cell.method.versions(steps) if self.cell else declared_versions(steps):
+            identity["results_versions"] = versions
         if self.cell is None:
             return identity | {"generator": self.generator, "repetition": self.split, "seed": self.seed}
         if _reads_cell(self.module):
             return identity | {"cell": self.cell.key}
         of_cell = self.cell.identity
-        method_code = {"code": f"{identity['code']}-{of_cell['code']}"}
-        return identity | method_code | {name: of_cell[name] for name in _OF_THE_CELL if name in of_cell}
+        return identity | {name: of_cell[name] for name in _OF_THE_CELL if name in of_cell}
 
     @functools.cached_property
     def key(self) -> str:
@@ -135,11 +123,6 @@ class Unit:
     def label(self) -> str:
         """Display name: ``sensitivity of mlwse_l1 on emotions, split 3``."""
         return f"{self.analysis}{' of ' + self.method if self.method else ''} on {self.dataset}, split {self.split}"
-
-
-@functools.cache
-def _code(module: str) -> str:
-    return code_digest(module, within=_CODE_WITHIN)
 
 
 @functools.cache

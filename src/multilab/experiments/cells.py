@@ -1,21 +1,21 @@
 """Cells and their keys: everything that affects a result.
 
-Light on purpose (no NumPy): keys are computed on every ``dvc repro``.
+Of the code of this package a key holds declared versions (see :mod:`multilab.core.versions`), of the user's own files
+their content, of other libraries the first two numbers of their version.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
 from multilab import datasets, model_selection
-from multilab.core import canonical_json, code_digest, definition_digest, formulas_digest, json_digest
-from multilab.experiments.chosen_metrics import metric_digests
-from multilab.experiments.method import LIBRARIES, InnerFolds, Method, load_method
+from multilab.core import canonical_json, files_digest, json_digest, major_minor
+from multilab.experiments.method import LIBRARIES, InnerFolds, Method, load_method, named_metrics
 from multilab.experiments.study import ObservedShare, Tuning
 
 __all__ = [
@@ -23,15 +23,14 @@ __all__ = [
     "Cell",
     "SplitRef",
     "base_methods",
-    "laboratory_code",
+    "encoder_files",
     "library_versions",
-    "observed_code",
-    "search_code",
+    "major_versions",
     "split_refs",
     "with_reads",
 ]
 
-SCHEMA = 3
+SCHEMA = 4
 """Raised when the meaning of a stored cell changes, so that no older cell is a hit."""
 
 
@@ -109,43 +108,59 @@ class Cell:
     @functools.cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that affects the result, in clear text; its digest is the key."""
+        method, ref = self.method, self.split_ref
         identity: dict[str, Any] = {
             "schema": SCHEMA,
             "kind": self.kind,
-            "method": self.method.key_settings(),
-            "preprocessing": self.method.preprocessing,
-            "dataset": self.split_ref.dataset_digest,
-            "split": self.split_ref.digest,
+            "method": method.key_settings(),
+            "preprocessing": method.preprocessing,
+            "dataset": ref.dataset_digest,
+            "split": ref.digest,
             "seed": self.seed,
-            "seed_name": self.method.seed_name,
+            "seed_name": method.seed_name,
             "reads": [cell.key for cell in self.reads],
-            "code": self.method.code(),
-            "laboratory": laboratory_code(),
-            "versions": library_versions(),
+            "versions": major_versions(method.distributions()),
         }
-        optimised = {self.tune.metric} if self.tune else set()
-        if chosen_by := self.method.metrics(with_search=self.tune is not None) | optimised:
-            identity["metrics"] = metric_digests(chosen_by)
-        if environment := self.method.environment():
-            identity["environment"] = environment
-        if distributions := self.method.distributions():
-            identity["distributions"] = distributions
+        if results_versions := method.versions(self._steps()):
+            identity["results_versions"] = results_versions
+        if own_files := method.own_files():
+            identity["own_files"] = own_files
         if self.kind == "scores":
             identity["inner_cv"] = self.method.inner_cv
         if self.tune and self.kind == "train":
-            identity["tune"] = {**self.tune.identity(), "search": self.method.search}
-            identity["search"] = {"code": search_code(), "optuna": version("optuna")}
+            identity["tune"] = {**self.tune.identity(), "search": method.search}
+            identity["versions"] |= {"optuna": major_minor(version("optuna"))}
         if self.alone:
             identity["measure"] = "alone"
-        if self.method.save_attributes:
-            identity["save_attributes"] = list(self.method.save_attributes)
-        if self.split_ref.encoder:
-            identity["encoder"] = f"{encoder_code()}+{self.split_ref.encoder}"
-        if self.split_ref.groups:
-            identity["groups"] = groups_code()
+        if method.save_attributes:
+            identity["save_attributes"] = list(method.save_attributes)
+        if ref.encoder:
+            identity["encoder"] = ref.encoder
+        if ref.groups:
+            identity["groups"] = True
         if self.observed:
-            identity["observed"] = self.observed.to_dict() | {"code": observed_code()}
+            identity["observed"] = self.observed.to_dict()
         return identity
+
+    def _steps(self) -> list[Any]:
+        """Return the classes and functions around the estimator that compute the result from the decoded rows."""
+        from multilab.experiments import fitting, groups, hidden_labels  # they import this module
+
+        ref = self.split_ref
+        steps: list[Any] = [fitting.fit_and_score, fitting.fitted_scaler]
+        if ref.encoder:
+            from multilab.experiments import tables
+
+            steps += [tables.TableEncoder, tables.table_scaler, tables.columns_of]
+        if ref.groups:
+            steps += [groups.GroupFolds, groups.with_grouped_decisions]
+        if self.kind == "scores":
+            steps.append(fitting.out_of_fold)
+        elif self.tune:
+            from multilab.experiments import search
+
+            steps += [search.search, fitting.inner_folds, *named_metrics([self.tune.metric])]
+        return [*steps, *([hidden_labels.observed_labels] if self.observed else [])]
 
     @functools.cached_property
     def key(self) -> str:
@@ -179,50 +194,18 @@ def scores_cell(member: Cell, inner_cv: InnerFolds) -> Cell:
 
 @functools.cache
 def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that affect numbers; they are part of every key."""
+    """Return the exact versions of the libraries that affect numbers."""
     return {name: version(name) for name in LIBRARIES}
 
 
-_LABORATORY_WITHIN = (
-    "multilab.experiments.fitting",
-    "multilab.experiments.seeds",
-    "multilab.methods",
-    "multilab.model_selection.iterative_stratification",
-)
+def major_versions(more: Mapping[str, str]) -> dict[str, str]:
+    """Return the first two numbers of the versions of :data:`LIBRARIES` and of others: what keys hold of them."""
+    return {name: major_minor(number) for name, number in {**library_versions(), **more}.items()}
 
 
-@functools.cache
-def laboratory_code() -> str:
-    """Return the digest of the steps around every estimator: rows, scaling, seeds, decisions, out-of-fold scores."""
-    return code_digest("multilab.experiments.fitting", within=_LABORATORY_WITHIN)[:16]
-
-
-@functools.cache
-def search_code() -> str:
-    """Return the digest of the search of tuned cells, including how it sets the arguments of a trial."""
-    search = code_digest("multilab.experiments.search", within=(*_LABORATORY_WITHIN, "multilab.metrics"))
-    method = "multilab.experiments.method"
-    arguments = definition_digest(f"{method}.Method.with_params", within=method)
-    return json_digest([search, arguments])[:16]
-
-
-@functools.cache
-def observed_code() -> str:
-    """Return the digest of the code that hides labels; only keys of cells with hidden labels include it."""
-    module = "multilab.experiments.hidden_labels"
-    return code_digest(module, within=(module, "multilab.experiments.seeds"))[:16]
-
-
-def encoder_code() -> str:
-    """Return the digest of the code that encodes the columns of a table as numbers."""
-    return formulas_digest("datasets", "experiments/tables.py", "methods/mixed_scaler.py")[:16]
-
-
-@functools.cache
-def groups_code() -> str:
-    """Return the digest of the code that keeps groups of rows together in inner folds."""
-    module = "multilab.experiments.groups"
-    return code_digest(module, within=(module, "multilab.model_selection.group_kfold"))[:16]
+def encoder_files() -> str:
+    """Return the digest of the files that encode the columns of a table as numbers."""
+    return files_digest("core", "datasets", "experiments/tables.py", "methods/mixed_scaler.py")[:16]
 
 
 def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:

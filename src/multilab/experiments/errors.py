@@ -9,7 +9,3 @@ class ExperimentError(MultilabError):
 
 class TrackingError(ExperimentError):
     """An MLflow store that cannot be used; results are not affected and can be published later."""
-
-
-class UnseenInputWarning(UserWarning):
-    """User code that reads something that no key covers: if it changes, old results would still be used."""

@@ -1,9 +1,4 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""The steps around an estimator that affect a result: rows, scaling, seeds, fitting, scores and decisions.
-
-This module and what it imports are part of the key of every cell (see ``laboratory_code`` in ``cells``). Code that
-does not decide a result (the store, records, measurement) is therefore kept elsewhere.
-"""
+"""The steps around an estimator that affect a result: rows, scaling, seeds, fitting, scores and decisions."""
 
 from __future__ import annotations
 
@@ -19,22 +14,20 @@ from scipy.sparse import issparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from multilab import datasets, model_selection
-from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fit_costs import one_thread
+from multilab.experiments.method import Method, build
 from multilab.experiments.seeds import seed_estimator, seed_for
 from multilab.methods.out_of_fold import out_of_fold_scores, score_matrix
 from multilab.model_selection import indices_digest
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
-if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel
+if TYPE_CHECKING:  # which imports this module
     from multilab.experiments.cells import Cell, SplitRef
-    from multilab.experiments.method import Method
     from multilab.experiments.study import Tuning
 
 __all__ = [
     "CellInputs",
     "base_score_inputs",
-    "build",
     "feature_inputs",
     "fit_and_score",
     "fitted_attribute",
@@ -101,23 +94,6 @@ def inner_cells(cell: Cell, tuning: Tuning) -> list[Cell]:
         ref = replace(cell.split_ref, digest=digest, inner=(tuning.folds, tuning.order, seed, index))
         cells.append(replace(cell, split_ref=ref, tune=None, alone=False))
     return cells
-
-
-def build(method: Method) -> Any:
-    """Build the estimator of a method from its settings, nested ``_target_`` entries first.
-
-    Arguments in scikit-learn's nested form (``estimator__C``) are set on the estimator that was built.
-    """
-    from hydra.errors import InstantiationException  # here: the core installation has no Hydra, but fits and predicts
-    from hydra.utils import instantiate
-
-    own = {name: value for name, value in method.identity().items() if "__" not in name}
-    nested = {name: value for name, value in method.params.items() if "__" in name}
-    try:
-        return instantiate(own, _convert_="all").set_params(**nested)
-    except (InstantiationException, ValueError) as error:
-        reason = " ".join(str(error.__cause__ or error).split())
-        raise ExperimentError(f"conf/method/{method.name}.yaml: cannot build {method.target}: {reason}") from None
 
 
 def seeded_estimator(method: Method, cell: Cell) -> Any:

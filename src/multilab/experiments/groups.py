@@ -1,4 +1,3 @@
-# Part of the key of the cells of grouped rows: an edit of code (not of comments or docstrings) recomputes them.
 """Inner folds of a training set whose rows have groups: the rows of a group are never on both sides.
 
 An inner fold is a split like any other, of a protocol that names the training set it is `within`.

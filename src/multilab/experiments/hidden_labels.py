@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Training labels that the setting `observed` hides, and what a method sees instead.
 
 Only the keys of cells with the setting ``observed`` hold the digest of this module. What is hidden is drawn from the

@@ -26,7 +26,7 @@ from multilab.experiments.cell_metrics import cell_metrics, kept_metrics
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import InnerFolds, Method, load_method
+from multilab.experiments.method import InnerFolds, Method, class_names, load_method
 from multilab.experiments.records import check_record
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
@@ -221,6 +221,7 @@ class Inventory:
     def rebuilt(self, cell: StoredCell) -> Cell:
         """Return the unit of work of a stored cell under the current code."""
         parts, own = cell.parts, _loaded(cell.method)
+        _check_targets(cell, own)
         params, tune = dict(cell.settings), dict(parts.get("tune", {}))
         members = [self.read(key) for key in parts["reads"][::2]]
         inner = parts.get("inner_cv") or next((m.parts["inner_cv"] for m in members if "inner_cv" in m.parts), None)
@@ -236,11 +237,8 @@ class Inventory:
             seed_name=parts.get("seed_name", ""),
         )
         protocol = canonical_json(cell.protocol or {})
-        encoder = parts["encoder"].partition("+")[2] or "words" if "encoder" in parts else ""
-        groups = "groups" in parts
-        ref = SplitRef(
-            cell.dataset, parts["dataset"], protocol, cell.split, parts["split"], encoder=encoder, groups=groups
-        )
+        table = {"encoder": parts.get("encoder", ""), "groups": parts.get("groups", False)}
+        ref = SplitRef(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"], **table)
         tuning = Tuning(**tune) if tune else None
         alone = parts.get("measure") == "alone"
         return Cell(parts["kind"], ref, method, parts["seed"], tuning, alone, _observed(parts))
@@ -266,13 +264,27 @@ class Inventory:
             raise ExperimentError(f"{label}: its scores cannot be evaluated ({type(error).__name__})") from None
 
 
+def _check_targets(cell: StoredCell, own: Method | None) -> None:
+    """Refuse a record whose classes are neither ours nor those of the method's YAML: a key imports its classes."""
+    known = {"multilab", "sklearn", *(class_names(own.identity()) if own else ())}
+    for target in class_names(cell.settings):
+        if target not in known and target.partition(".")[0] not in known:
+            raise ExperimentError(f"names {target}, which no method of this name has")
+
+
 def _observed(parts: Mapping[str, Any]) -> ObservedShare | None:
     """Return the setting ``observed`` of what a key was computed from."""
-    block = {name: value for name, value in parts.get("observed", {}).items() if name != "code"}
+    block = parts.get("observed")
     return ObservedShare.from_setting(block) if block else None
 
 
-_REASONS = {"versions": "library versions", "reads": "base scores", "schema": "format of the store"}
+_REASONS = {
+    "versions": "library versions",
+    "results_versions": "declared versions",
+    "own_files": "own files",
+    "reads": "base scores",
+    "schema": "format of the store",
+}
 
 
 def _protocol(folder: Path) -> dict[str, Any] | None:

@@ -1,37 +1,32 @@
-# The class `Method` is part of the key of tuned cells: an edit of its code (not of its docstrings) recomputes them.
 """Methods as ``conf/method/*.yaml`` describes them."""
 
 from __future__ import annotations
 
 import functools
-import os
+import inspect
 import pydoc
-import warnings
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal, Required, TypedDict, get_args
 
 from msgspec import Meta
 
-from multilab.core import OutsideCode, OutsideCodeError, code_digest, json_digest, outside_code
+from multilab.core import OutsideCode, OutsideCodeError, canonical_json, declared_versions, outside_code
 from multilab.core.settings import NOT_IN_FILE, convert
-from multilab.experiments.chosen_metrics import chosen_metrics, names_in, package_nodes
+from multilab.core.versions import reached, strings_in
 from multilab.experiments.conf import named_file, read_settings
-from multilab.experiments.errors import ExperimentError, UnseenInputWarning
+from multilab.experiments.errors import ExperimentError
+from multilab.metrics.registry import ALL_METRICS, defined, find_metric, paper_metrics
+from multilab.metrics.scoring import score_all
 
 __all__ = ["LIBRARIES", "METHOD_KEYS", "PREPROCESSING", "Method", "build", "class_names", "family_of", "load_method"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
-"""The libraries whose versions are in every key."""
+"""The libraries whose versions, by their first two numbers, are in every key."""
 
 Preprocessing = Literal["none", "minmax", "standard"]
 PREPROCESSING = get_args(Preprocessing)
-
-_CODE_WITHIN = (
-    *("multilab.decision", "multilab.methods", "multilab.metrics"),
-    *("multilab.datasets.imbalance", "multilab.model_selection.iterative_stratification"),
-)
 
 
 class SearchSpace(TypedDict, total=False):
@@ -141,40 +136,37 @@ class Method:
         return {"_target_": self.target, **self.params}
 
     def key_settings(self) -> dict[str, Any]:
-        """Return the identity without the modules of classes in files, which their digests identify."""
-        return _without_modules(self.identity(), set(self._outside_code.files))
+        """Return the arguments that differ from the defaults of their class, of classes in files without the module."""
+        settings: dict[str, Any] = _without_defaults(self.identity(), set(self._outside_code.files))
+        return settings
 
-    def code(self) -> str:
-        """Return the digests of the code in files that the settings name: of ``multilab.methods`` and of your files."""
-        files = self._outside_code.files
-        digests = [
-            files.get(target) or _code(target) for target in class_names(self.identity()) if _in_file(target, files)
-        ]
-        return "-".join(dict.fromkeys(digest[:16] for digest in digests))
+    def own_files(self) -> list[str]:
+        """Return the digests of the user's files that the settings name, with all that these import."""
+        return sorted(set(self._outside_code.files.values()))
 
-    def metrics(self, with_search: bool = False) -> frozenset[str]:
-        """Return the metrics by which the estimator chooses, looked up by name.
+    def versions(self, steps: Collection[Any] = ()) -> dict[str, list[int]]:
+        """Return the declared versions of the classes that the settings name, and of the metrics these choose by.
+
+        A class that looks metrics up chooses by those that the settings, defaults included, or its code name; by all
+        if there are none.
 
         Parameters
         ----------
-        with_search : bool
-            Whether the search space may name the metric, too.
+        steps : collection
+            Further classes and functions that compute a result of the method.
         """
-        own = frozenset(names_in([self.identity(), self.search if with_search else None]))
-        inside = [target for target in class_names(self.identity()) if target.startswith("multilab.")]
-        chosen = [_package_metrics(target, own) for target in inside]
-        return frozenset().union(chosen_metrics(self._outside_code.nodes, own), *chosen)
-
-    def environment(self) -> dict[str, str | None]:
-        """Return the environment variables that your files read by a literal name: digests of their values.
-
-        Values may be secret and a key is not, so that they are not written down.
-        """
-        values = {name: os.environ.get(name) for name in self._outside_code.environment}
-        return {name: value if value is None else json_digest(value)[:16] for name, value in values.items()}
+        own, names = self._outside_code.modules, class_names(self.identity())
+        classes = [located(name) for name in names]
+        metrics = named_metrics({*names_in(self.identity()), *names_in([_defaults(name) for name in names])})
+        code = reached(tuple(classes), own)
+        if any(thing in (defined, find_metric, score_all) for thing in code if callable(thing)):
+            metrics += named_metrics(set(strings_in(code, "multilab.metrics"))) or (
+                [] if metrics else named_metrics(ALL_METRICS)
+            )
+        return declared_versions([*classes, *metrics, *steps], own)
 
     def distributions(self) -> dict[str, str]:
-        """Return the versions of the installed distributions that the settings name, except :data:`LIBRARIES`."""
+        """Return the versions of the distributions that the settings and own files name, except :data:`LIBRARIES`."""
         return self._outside_code.distributions
 
     def check_installed(self) -> None:
@@ -200,7 +192,6 @@ class Method:
             outside = outside_code(targets, known=LIBRARIES)
         except OutsideCodeError as error:
             raise ExperimentError(f"conf/method/{self.name}.yaml: {error}") from None
-        _warn_of_unseen(outside.unseen)
         if not outside.files:  # unlike files, installed versions stay as they are while a process runs
             _installed[targets] = outside
         return outside
@@ -210,8 +201,7 @@ def build(method: Method) -> Any:
     """Build the estimator of a method from its settings, nested ``_target_`` entries first.
 
     Without Hydra, which the core installation does not have; only settings that use more of it than ``_target_``
-    (``_partial_``, ``_args_``) are left to Hydra. Cells use ``fitting.build``, whose code is in their keys; a test
-    compares the two.
+    (``_partial_``, ``_args_``) are left to Hydra.
 
     Raises
     ------
@@ -220,18 +210,14 @@ def build(method: Method) -> Any:
     """
     own = {name: value for name, value in method.identity().items() if "__" not in name}
     nested = {name: value for name, value in method.params.items() if "__" in name}
-    if _uses_more_of_hydra(own):
-        from multilab.experiments import fitting
-
-        return fitting.build(method)
     estimator = None
     try:
-        estimator = _built(own)
+        estimator = _built_by_hydra(own) if _uses_more_of_hydra(own) else _built(own)
         return estimator.set_params(**nested)
     except Exception as error:  # whatever a constructor raises
         if estimator is not None and isinstance(error, AttributeError):
             raise  # no estimator of scikit-learn
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error.__cause__ or error).split())
         raise ExperimentError(f"conf/method/{method.name}.yaml: cannot build {method.target}: {reason}") from None
 
 
@@ -243,10 +229,30 @@ def _built(value: Any) -> Any:
     arguments = {name: _built(item) for name, item in value.items() if name != "_target_"}
     if "_target_" not in value:
         return arguments
-    target = pydoc.locate(value["_target_"])
-    if target is None:
-        raise ExperimentError(f"there is no {value['_target_']}")
-    return target(**arguments)  # type: ignore[operator]
+    return located(value["_target_"])(**arguments)
+
+
+def located(target: str) -> Any:
+    """Return the class or function of a dotted name.
+
+    Raises
+    ------
+    ExperimentError
+        There is none, or its module cannot be imported.
+    """
+    try:
+        found = pydoc.locate(target)
+    except pydoc.ErrorDuringImport as error:
+        raise ExperimentError(f"{target} cannot be imported: {' '.join(str(error.value).split())[:300]}") from None
+    if found is None:
+        raise ExperimentError(f"there is no {target}")
+    return found
+
+
+def _built_by_hydra(value: Any) -> Any:
+    from hydra.utils import instantiate  # the core installation has no Hydra
+
+    return instantiate(value, _convert_="all")
 
 
 def _uses_more_of_hydra(value: Any) -> bool:
@@ -262,36 +268,51 @@ METHOD_KEYS = tuple(one.name for one in fields(Method) if one.metadata.get("in_f
 _installed: dict[tuple[str, ...], OutsideCode] = {(): OutsideCode({}, {})}
 
 
-@functools.lru_cache(maxsize=256)
-def _code(target: str) -> str:
-    return code_digest(target, within=_CODE_WITHIN)
+def _defaults(target: str) -> dict[str, Any]:
+    """Return the default arguments of a class or function."""
+    try:
+        parameters = inspect.signature(located(target)).parameters.values()
+    except (TypeError, ValueError):  # a function of a compiled module may have no signature
+        return {}
+    return {one.name: one.default for one in parameters if one.default is not one.empty}
 
 
-@functools.lru_cache(maxsize=1024)
-def _package_metrics(target: str, settings: frozenset[str]) -> frozenset[str]:
-    return chosen_metrics(package_nodes(target, _CODE_WITHIN), settings)
+def _without_defaults(value: Any, files: Container[str]) -> Any:
+    """Return settings without arguments equal to their default, and with the name of a class in a file for its path."""
+    if isinstance(value, list | tuple):
+        return [_without_defaults(item, files) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    targets = class_names({name: item for name, item in value.items() if not isinstance(item, Mapping | list | tuple)})
+    defaults = _defaults(targets[0]) if "_target_" in value and targets else {}
+    kept = {name: item for name, item in value.items() if name not in defaults or not _same(item, defaults[name])}
+    named = {name: _without_defaults(item, files) for name, item in kept.items()}
+    key = "path" if value.get("_target_") in _LOOKUPS else "_target_"
+    if isinstance(target := value.get(key), str) and (target.startswith("multilab.") or target in files):
+        named[key] = target.rpartition(".")[2]
+    return named
 
 
-@functools.lru_cache(maxsize=256)
-def _warn_of_unseen(unseen: tuple[str, ...]) -> None:
-    """Warn once, in one line, about inputs of user files that no key covers."""
-    if unseen:
-        more = f" (and {len(unseen) - 1} more)" if len(unseen) > 1 else ""
-        warnings.warn(f"{unseen[0]}{more}; a change of what it reads moves no key", UnseenInputWarning, stacklevel=2)
+def _same(value: Any, default: Any) -> bool:
+    try:
+        return canonical_json(value) == canonical_json(default)
+    except (TypeError, ValueError):  # an object, or NaN
+        return False
 
 
-def _in_file(target: str, files: Container[str]) -> bool:
-    return target.startswith("multilab.") or target in files
+def names_in(settings: Any) -> Iterator[str]:
+    """Yield the strings anywhere in settings."""
+    if isinstance(settings, str):
+        yield settings
+    elif isinstance(settings, Mapping | list | tuple):
+        for item in settings.values() if isinstance(settings, Mapping) else settings:
+            yield from names_in(item)
 
 
-def _without_modules(value: Any, files: Container[str]) -> Any:
-    """Return settings with the name of every class in a file instead of its path."""
-    if isinstance(value, Mapping):
-        key = "path" if value.get("_target_") in _LOOKUPS else "_target_"
-        named = {name: _without_modules(item, files) for name, item in value.items()}
-        target = value.get(key)
-        return named | ({key: target.rpartition(".")[2]} if isinstance(target, str) and _in_file(target, files) else {})
-    return [_without_modules(item, files) for item in value] if isinstance(value, list | tuple) else value
+def named_metrics(names: Collection[str]) -> list[Any]:
+    """Return the functions of the metrics among some names."""
+    known = {**ALL_METRICS, **paper_metrics()}
+    return [known[name].formula for name in sorted(names) if name in known]
 
 
 _LOOKUPS = (

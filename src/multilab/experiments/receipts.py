@@ -2,7 +2,7 @@
 
 ``.plan/<study>/<stage>.keys`` holds what identifies the work of a stage, one line per item; a stage runs again when a
 line changes. ``results/<study>/<stage>.json`` says that the work is done. Neither holds a computed number, whose last
-digits differ between processors. No heavy import: the stage ``keys`` computes the keys on every ``dvc repro``.
+digits differ between processors.
 """
 
 import json
@@ -12,7 +12,7 @@ from multilab import datasets
 from multilab.claims.paper import find
 from multilab.core import (
     changed_files,
-    code_digest,
+    files_digest,
     formulas_digest,
     json_digest,
     report_dir,
@@ -23,6 +23,7 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.mlflow_store import is_destination
 from multilab.experiments.plan import Plan
 from multilab.experiments.study import Study
+from multilab.statistics.result_files import KEY_DIGITS, read_keys
 
 STAGES = ("preprocess", "base_scores", "train", "analyses", "evaluate", "stats", "publish")
 """The stages of a pipeline after ``keys``, in their order."""
@@ -83,9 +84,8 @@ def _dataset_line(name: str, splits: list[str]) -> str:
 
 def report_digest() -> str:
     """Return the digest of the code that `write_report` calls, and of the templates of its pages."""
-    of_experiments = (f"experiments.{name}" for name in ("comparisons", "dvc_files", "ledger"))
-    within = [f"multilab.{name}" for name in ("statistics", "reports", "claims", *of_experiments)]
-    code = code_digest("multilab.reports.study", within)
+    of_experiments = (f"experiments/{name}.py" for name in ("comparisons", "dvc_files", "ledger"))
+    code = files_digest("statistics", "reports", "claims", *of_experiments)
     folders = (_PACKAGE / name / "templates" for name in ("reports", "experiments"))
     texts = sorted(file for folder in folders for file in folder.iterdir())
     return json_digest([code, {file.name: file.read_text("utf-8") for file in texts}])
@@ -137,7 +137,7 @@ def adopt_results(plan: Plan) -> None:
     study = plan.study
     if edited := changed_files(report_dir(study.name)):
         raise ExperimentError(f"{report_dir(study.name) / edited[0]} is missing or was edited; run the study")
-    other = len({cell.key for cell in plan.cells} ^ published_keys(study))
+    other = len({cell.key[:KEY_DIGITS] for cell in plan.cells} ^ published_keys(study))
     if other:
         path = report_dir(study.name) / "keys.csv"
         raise ExperimentError(f"{path}: {other} keys are not those of the current settings and code; run the study")
@@ -146,10 +146,8 @@ def adopt_results(plan: Plan) -> None:
 
 
 def published_keys(study: Study) -> set[str]:
-    """Return the keys of the cells whose scores, or whose failures, are in the report of a study."""
-    paths = [report_dir(study.name) / name for name in ("keys.csv", "unfinished.csv")]
-    lines = [line for path in paths if path.is_file() for line in path.read_text("utf-8").splitlines()[1:]]
-    return {line.rpartition(",")[2] for line in lines}
+    """Return the first digits of the keys of the cells of a study whose scores or failures are in its report."""
+    return set(read_keys(report_dir(study.name))["key"])
 
 
 def has_page(study: Study) -> bool:

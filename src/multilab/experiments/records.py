@@ -35,7 +35,9 @@ class _Parts(Struct):
     seed_name: str = ""
     measure: str = ""
     encoder: str = ""
-    groups: str = ""
+    groups: bool = False
+    results_versions: dict[str, list[int]] = {}
+    own_files: list[_Key] = []
 
 
 class _Record(Struct):

@@ -19,7 +19,6 @@ from multilab.experiments.fit_costs import RECALL, Meter, blas_libraries, model_
 from multilab.experiments.fitting import (
     CellInputs,
     base_score_inputs,
-    build,
     feature_inputs,
     fit_and_score,
     indices,
@@ -27,6 +26,7 @@ from multilab.experiments.fitting import (
     out_of_fold,
 )
 from multilab.experiments.hidden_labels import hide
+from multilab.experiments.method import build
 from multilab.experiments.records import check_arguments
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning

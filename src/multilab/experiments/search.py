@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Search of a method's hyperparameter space with Optuna, inside a training set.
 
 The search sees the training rows only: every trial is scored on inner stratified folds of them. A method on base
@@ -23,14 +22,13 @@ import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from multilab.core import json_digest
+from multilab.core import declared_versions, json_digest, major_minor
 from multilab.core.messages import unknown_name
-from multilab.experiments.cells import Cell, search_code
-from multilab.experiments.chosen_metrics import metric_digests
+from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fit_costs import one_thread
 from multilab.experiments.fitting import CellInputs, predict_with_scores, seeded_estimator
-from multilab.experiments.method import Method
+from multilab.experiments.method import Method, named_metrics
 from multilab.experiments.seeds import seed_for
 from multilab.experiments.study import Tuning
 from multilab.experiments.trials import ended_trials, open_database, open_journal
@@ -157,9 +155,10 @@ def _study_name(cell: Cell, tuning: Tuning) -> str:
 
 
 def _sequence(tuning: Tuning) -> dict[str, Any]:
-    """Return what decides the values of the trials besides the cell, but not their number: settings and code."""
+    """Return what decides the values of the trials besides the cell, but not their number: settings and versions."""
     settings = {name: value for name, value in vars(tuning).items() if name not in ("n_trials", "timeout", "storage")}
-    return settings | {"code": search_code(), "metrics": metric_digests(frozenset({tuning.metric}))}
+    versions = declared_versions([search, *named_metrics([tuning.metric])])
+    return settings | {"versions": versions, "optuna": major_minor(optuna.__version__)}
 
 
 def _trial_value(trial: Any, method: Method, folds: Sequence[CellInputs], cell: Cell, tuning: Tuning) -> float:

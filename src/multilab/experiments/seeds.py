@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Seeds by name: independent of order and of the number of jobs."""
 
 from __future__ import annotations

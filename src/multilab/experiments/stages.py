@@ -20,6 +20,7 @@ from multilab.experiments.progress import ProgressBar, StageLine, exit_code, pri
 from multilab.experiments.receipts import adopt_results, drop_stale_receipts, published_keys, write_keys, write_receipt
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, load_study
+from multilab.statistics.result_files import KEY_DIGITS
 
 if TYPE_CHECKING:  # imported where they are needed: the stage `keys` imports this file on every `dvc repro`
     from multilab.experiments.cells import Cell
@@ -77,7 +78,7 @@ def _execute(stage: str, study: Study, cells: Sequence[Cell]) -> int:
         from multilab.experiments.arguments import check_study
 
         check_study(study)
-        if lost := len(missing & published_keys(study)):
+        if lost := len({key[:KEY_DIGITS] for key in missing} & published_keys(study)):
             print(f"{lost} cells of {report_dir(study.name)} are not in {store.root}; they are fitted again")
     failed = run_cells(cells, store, progress=progress, limits=study.limits)
     line.print_cells(cells, progress.total, len(failed))

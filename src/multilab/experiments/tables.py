@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from multilab import datasets
 from multilab.core import array_digest, canonical_json, json_digest, parse_json, write_atomically
 from multilab.datasets.table_encoder import TableEncoder, with_grams
-from multilab.experiments.cells import encoder_code, library_versions
+from multilab.experiments.cells import encoder_files, library_versions
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import CellInputs, fitted_scaler, indices
 from multilab.experiments.groups import outer_ref
@@ -133,7 +133,7 @@ def _encoded(dataset: str, digest: str, kind: str, training_rows: bytes, root: P
     rows = np.frombuffer(training_rows, np.int64)
     # The rows themselves: the same split of the same protocol has others when the table is cut elsewhere.
     made_by = json_digest([digest, kind, array_digest(rows), library_versions()])
-    path = root / _FOLDER / encoder_code() / made_by
+    path = root / _FOLDER / encoder_files() / made_by
     try:
         return _read(path)
     except (OSError, ValueError):  # not there, or damaged
@@ -148,7 +148,7 @@ def _encoded(dataset: str, digest: str, kind: str, training_rows: bytes, root: P
 
 def outdated_tables(store: Store) -> list[Path]:
     """Return the encoded tables that other code made, which are not read any more."""
-    return [path for path in sorted(store.root.glob(f"{_FOLDER}/*")) if path.name != encoder_code()]
+    return [path for path in sorted(store.root.glob(f"{_FOLDER}/*")) if path.name != encoder_files()]
 
 
 def tables_without_rows(store: Store) -> list[Path]:

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Arrays of other namespaces than NumPy's (array API standard): inputs are converted, outputs are converted back.
 
 The computation is NumPy's and SciPy's: exact distances (`scipy.spatial`), factorisations (`scipy.linalg`), sparse

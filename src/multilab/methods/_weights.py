@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Weights of rows, and of the two values of each label."""
 
 from dataclasses import dataclass

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Base classes of multi-label classifiers and transformers."""
 
 from abc import ABC, abstractmethod

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Kernel matrices and their widths, for support vector machines and kernel ridge alike."""
 
 from typing import Any, Literal

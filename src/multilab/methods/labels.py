@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Label matrices: validation, classes of a one-dimensional y, sparse ones, and the rows that observe a label."""
 
 from collections.abc import Iterator

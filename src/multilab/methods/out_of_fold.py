@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Scores of rows by models that have not seen them, as training data of stacking methods."""
 
 import warnings

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Ties by rule: numbers that differ only by rounding errors become equal."""
 
 import numpy as np

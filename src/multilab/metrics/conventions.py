@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Metric conventions: rules for empty sets, ties, degenerate rows and offsets, and the presets of other systems.
 
 Two systems report different numbers for the same predictions because their rules differ. Each rule is one field of

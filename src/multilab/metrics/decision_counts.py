@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Counts of true labels, predicted labels and hits per row and per label, and means of their ratios."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Validated labels, decisions and scores, read in blocks so that no second full matrix is allocated."""
 
 from __future__ import annotations

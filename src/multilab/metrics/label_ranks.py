@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Ranks of the relevant labels of each row by their scores, and of the rows of each label."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """True labels as sets per row, and the cells that were observed.
 
 A cell of Y is not observed where a float Y is NaN, an int8 Y is -1, or ``y_mask`` is False. Every metric is computed as

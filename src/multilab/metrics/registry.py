@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Registry of the metrics: the decorator that defines one, and the table of all.
 
 A metric is one decorated function in one of the modules that :mod:`multilab.metrics` imports
@@ -220,6 +219,7 @@ def metric(
     ordered_like: str | None = None,
     mean_over: MeanOver = None,
     standard: bool = True,
+    version: int = 1,
 ) -> Callable[[Formula], Callable[..., float]]:
     """Define a metric by its formula.
 
@@ -229,6 +229,8 @@ def metric(
         See :class:`Metric`.
     standard : bool, default True
         Whether ``score_all`` computes it, so that it is in :data:`METRICS`. A metric of a paper never is.
+    version : int, default 1
+        Raised when its values change: results that were chosen by it (searches, thresholds) are computed again.
 
     Returns
     -------
@@ -263,6 +265,7 @@ def metric(
         rules = conventions, parameters, filler, group, ordered_like, mean_over
         made = Metric(name, title, direction, 0.0, high, needs, skips, *rules, definition, source, function, formula)
         function.__doc__ = _document(made, doc)
+        function.results_version = formula.results_version = version  # type: ignore[attr-defined]
         if formula.__module__.startswith("multilab.papers."):
             _OF_PAPERS[name] = made
             return function

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """All metrics of one prediction at once: `score_all`."""
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multilab.core.code_digests import code_digest
 from multilab.core.digests import json_digest
 from multilab.core.files import read_json, write_atomically
+from multilab.core.versions import files_digest
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.prepared import load, prepare, prepared_folder
 from multilab.model_selection.protocol import normalise_protocol
@@ -106,8 +106,8 @@ def _inner_splits(name: str, dataset: Dataset, protocol: Mapping[str, Any], with
 
 
 def _files(folder: Path, plan: dict[str, Any]) -> tuple[Path, Path]:
-    code = code_digest("multilab.model_selection.train_test_splits", within="multilab.model_selection")
-    stem = f"splits-{json_digest({'protocol': plan, 'code': code})[:16]}"
+    # any edit computes the splits again: if their rows are the same, so are the keys of results
+    stem = f"splits-{json_digest({'protocol': plan, 'files': files_digest('core', 'model_selection')})[:16]}"
     return folder / f"{stem}.json", folder / f"{stem}.npz"
 
 

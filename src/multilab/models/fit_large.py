@@ -23,8 +23,7 @@ from multilab.datasets.kinds import Kind
 from multilab.datasets.parquet_table import BATCH_ROWS, ParquetTable
 from multilab.datasets.reading_plan import choose_kinds
 from multilab.datasets.table_encoder import TableEncoder
-from multilab.experiments.fitting import build
-from multilab.experiments.method import Method
+from multilab.experiments.method import Method, build
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.seeds import seed_estimator
 from multilab.experiments.tables import columns_of, table_scaler

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Iterations at which the analyses of iterative algorithms list their progress."""
 
 from __future__ import annotations

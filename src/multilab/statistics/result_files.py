@@ -1,9 +1,10 @@
 """The result files of a study in ``reports/<study>``: the one reader and the one writer of its tables.
 
-``scores.csv.gz`` holds a row per dataset, split, method and metric, ``keys.csv`` the key of the cell behind each
-dataset, split and method, ``measured.csv`` its seconds, memory and model size, ``tuned.csv`` what the searches chose,
-``unfinished.csv`` the cells without a result, and ``cells.csv`` the verdict on every published cell. Numbers are read
-back to the last bit. Large files that DVC neither plots nor compares are compressed, which their name says.
+``scores.csv.gz`` holds a row per dataset, split, method and metric, ``keys.csv`` the first digits of the keys of the
+cells behind each dataset and method, in the order of the splits, ``measured.csv`` their seconds, memory and model size,
+``tuned.csv`` what the searches chose, ``unfinished.csv`` the cells without a result, and ``cells.csv`` the verdict on
+every published cell. Numbers are read back to the last bit. Large files that DVC neither plots nor compares are
+compressed, which their name says.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ TABLES = (SCORES, "keys.csv", "measured.csv", "tuned.csv", "sampling.csv", "labe
 # Older versions of pandas read the last bit back only on request.
 _EXACT = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
+KEY_DIGITS = 12
+"""Digits of a key in the tables: two of 25,000 keys are the same with a probability of 1e-6."""
 CELL = ["dataset", "split", "method"]
 """Columns that name a cell: one method on one split of one data set."""
-_NAMES = ("dataset", "method", "metric", "key", "table")
+_NAMES = ("dataset", "method", "metric", "keys", "table")
+_NO_KEY = "-"  # of a split that is not in the study
 
 
 def read_table(path: Path | str, columns: Iterable[str] = (), text: bool = False) -> pd.DataFrame:
@@ -59,9 +63,29 @@ def read_table(path: Path | str, columns: Iterable[str] = (), text: bool = False
 
 
 def read_unfinished(folder: Path | str) -> pd.DataFrame:
-    """Return the cells of a study without a result: dataset, split, method, reason, seconds, key; may be empty."""
-    path, columns = Path(folder) / "unfinished.csv", [*CELL, "reason", "seconds", "key"]
+    """Return the cells of a study without a result: dataset, split, method, reason, seconds; may be empty."""
+    path, columns = Path(folder) / "unfinished.csv", [*CELL, "reason", "seconds"]
     return read_table(path, columns) if path.is_file() else pd.DataFrame(columns=columns)
+
+
+def read_keys(folder: Path | str) -> pd.DataFrame:
+    """Return dataset, split, method and the first digits of the key of all cells of a study, unfinished ones too."""
+    path = Path(folder) / "keys.csv"
+    if not path.is_file():
+        return pd.DataFrame(columns=[*CELL, "key"])
+    rows = read_table(path, ["dataset", "method", "keys"]).itertuples(index=False)
+    cells = [(row.dataset, split, row.method, key) for row in rows for split, key in enumerate(row.keys.split())]
+    return pd.DataFrame([cell for cell in cells if cell[-1] != _NO_KEY], columns=[*CELL, "key"])
+
+
+def write_keys(folder: Path | str, keys: pd.DataFrame) -> None:
+    """Write ``keys.csv`` from the columns dataset, split, method and key."""
+    rows = []
+    for (dataset, method), cells in keys.groupby(["dataset", "method"], sort=False):
+        by_split = dict(zip(cells["split"], cells["key"], strict=True))
+        known = [str(by_split.get(split, _NO_KEY))[:KEY_DIGITS] for split in range(max(by_split) + 1)]
+        rows.append((dataset, method, " ".join(known)))
+    write_table(Path(folder) / "keys.csv", pd.DataFrame(rows, columns=["dataset", "method", "keys"]))
 
 
 def write_table(path: Path | str, table: pd.DataFrame) -> None:
@@ -116,8 +140,7 @@ def read_measured(folder: Path | str) -> pd.DataFrame | None:
 
 
 def _with_keys(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
-    path = folder / "keys.csv"
-    return table.merge(read_table(path, [*CELL, "key"]), on=CELL, how="left") if path.is_file() else table
+    return table.merge(read_keys(folder), on=CELL, how="left") if (folder / "keys.csv").is_file() else table
 
 
 def _lines(path: Path) -> set[str]:
@@ -147,7 +170,10 @@ def write_results(
         What the searches chose, the sampling errors, and the cells without a result (with their ``key``); without rows
         there is no such file.
     """
-    folder = Path(folder)
+    folder, keys = Path(folder), [scores[[*CELL, "key"]].drop_duplicates()]
+    if unfinished is not None and len(unfinished):
+        keys.append(unfinished[[*CELL, "key"]])
+        unfinished = unfinished.drop(columns="key")
     before = _lines(folder / "measured.csv")
     write_table(folder / "measured.csv", measured.drop(columns="key"))
     if _lines(folder / "measured.csv") - before:
@@ -157,5 +183,5 @@ def write_results(
             (folder / name).unlink(missing_ok=True)
         else:
             write_table(folder / name, table)
-    write_table(folder / "keys.csv", scores[[*CELL, "key"]].drop_duplicates())
+    write_keys(folder, pd.concat(keys))
     write_table(folder / SCORES, scores.drop(columns="key"))  # the last: DVC waits for it

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Gaussian naive Bayes for many labels, as a sum over columns."""
 
 from dataclasses import dataclass

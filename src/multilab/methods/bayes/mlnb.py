@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """MLNB: naive Bayes per label on principal components selected by a genetic search."""
 
 import math

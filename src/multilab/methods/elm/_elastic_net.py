@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Elastic net on a kernel matrix, diagonal in its eigenbasis: the problem of ML-EKELM and its solution."""
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Labels as -1/+1 targets of weighted least squares, each distinct column once, and the threshold of the scores."""
 
 from collections.abc import Callable

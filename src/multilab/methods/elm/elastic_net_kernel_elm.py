@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Elastic-net kernel extreme learning machine (ML-EKELM): kernel expansions with sparse, shrunken weights."""
 
 import warnings

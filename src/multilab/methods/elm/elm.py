@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Extreme learning machine: least squares of -1/+1 labels on a random hidden layer."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Kernel extreme learning machine on a Nystroem approximation: for more rows than a kernel matrix can have."""
 
 from collections.abc import Iterator

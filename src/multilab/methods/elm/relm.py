@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Regularised extreme learning machine: ridge regression of -1/+1 labels on a random hidden layer."""
 
 from typing import Any

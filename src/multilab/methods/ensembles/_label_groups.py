@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Models of groups of labels, each group a label powerset, a single label a binary problem."""
 
 from collections import Counter

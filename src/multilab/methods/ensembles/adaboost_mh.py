@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """AdaBoost.MH: boosting of decision stumps over pairs of instance and label."""
 
 from collections.abc import Callable

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """CDE: ensembles of label partitions that keep dependent labels together (ChiDep)."""
 
 from typing import Any, Literal

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """ECC: classifier chains in random orders on bootstrap samples."""
 
 from typing import Any, ClassVar

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """EPS: pruned sets on subsamples."""
 
 from typing import Any, ClassVar

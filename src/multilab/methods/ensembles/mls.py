@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """MLS: binary relevance stacked on binary relevance (2BR)."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Pruned sets: label powerset without the rare label sets."""
 
 from typing import Any, Literal

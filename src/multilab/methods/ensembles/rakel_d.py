@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """RAkELd: a label powerset on each part of a random partition of the labels."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Common parts of the deep forests: layers, measures that control their growth, stopping rule and predictions."""
 
 from abc import ABC, abstractmethod

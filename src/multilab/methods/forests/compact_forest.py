@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Forest of predictive clustering trees: grown with the trees of scikit-learn, kept in a compact form."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """ERF-PCT: extremely randomised forest of predictive clustering trees."""
 
 from typing import ClassVar

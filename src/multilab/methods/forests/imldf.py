@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """iMLDF: deep forest on feature interactions that does not store the forests of its inner layers."""
 
 from collections.abc import Sequence

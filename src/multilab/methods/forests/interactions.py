@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Interactions of features: decision paths, random interaction trees (ML-RIT), and the regions that they define."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

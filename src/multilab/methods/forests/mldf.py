@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """MLDF: deep forest whose layers have the label probabilities of the previous layer as features."""
 
 from collections.abc import Sequence

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """RF-PCT: random forest of predictive clustering trees."""
 
 from typing import Any, ClassVar

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Numbers of neighbours that have a label, of dense and of sparse label matrices."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Nearest rows: exact with a defined order of ties, or approximate by an index of Faiss with its measured recall."""
 
 import warnings

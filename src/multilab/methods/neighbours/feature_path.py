@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """ML-kNN on growing prefixes of a feature ranking, in one pass."""
 
 from collections.abc import Iterator, Sequence

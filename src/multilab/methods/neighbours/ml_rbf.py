@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """ML-RBF: radial basis function network with centres from k-means per label."""
 
 import math

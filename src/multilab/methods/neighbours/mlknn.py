@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """ML-kNN: labels of a row by the numbers of its neighbours that have them."""
 
 from collections.abc import Sequence

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """ML-kNN with the scores of a released implementation."""
 
 from collections.abc import Sequence

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Binary relevance over a pretrained network whose checkpoint is a file of this machine."""
 
 import hashlib

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """TabM: perceptrons that share most of their weights, with one sigmoid output per label."""
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Largest eigenpairs of A p = lambda M p from products alone: the inverse-free Krylov method of Golub and Ye."""
 
 from collections.abc import Callable

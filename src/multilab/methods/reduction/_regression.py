@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Penalised least squares on a kernel matrix, and the choice of its strength by cross-validation."""
 
 from collections.abc import Callable, Sequence

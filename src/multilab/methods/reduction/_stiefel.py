@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Least squares over matrices with orthonormal columns: global minimum by duality, and search of Wen and Yin."""
 
 from dataclasses import dataclass

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Solutions of K P = B for a kernel matrix K: exact ones of a K that may be singular, conjugate gradients and LSQR."""
 
 from collections.abc import Callable, Iterator

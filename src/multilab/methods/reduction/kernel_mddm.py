@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Kernel MDDM as defined: a generalised eigenproblem of the size of the training set."""
 
 from typing import Any, Literal

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Kernel principal component analysis: the unsupervised comparator of the kernel reducers."""
 
 from typing import Any, Literal

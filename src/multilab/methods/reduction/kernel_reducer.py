@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Base class of the kernel reducers: kernel matrix of the training rows, embedding of new rows."""
 
 from abc import abstractmethod

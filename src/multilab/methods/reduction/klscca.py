@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Kernel canonical correlation analysis by least squares."""
 
 import numpy as np

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Label problem of MDDM and CCA: targets that depend on the labels alone, from a c x c eigenproblem."""
 
 from dataclasses import dataclass

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Kernel MDDM by least squares, without and with a penalty."""
 
 from collections.abc import Sequence

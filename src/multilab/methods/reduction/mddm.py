@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """MDDM: linear projections of the instances that depend most on the labels."""
 
 from numbers import Integral, Real

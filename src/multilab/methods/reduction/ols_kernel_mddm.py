@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Kernel MDDM by least squares with orthonormal coefficients."""
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Distances of rows for the selectors: per feature, Manhattan neighbours, and nearest hits and misses."""
 
 from collections.abc import Iterator

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Base class of the selectors: features are ranked by a score, and the first of the ranking are kept."""
 
 from abc import abstractmethod

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """LWMF: features weighted by their differences to hits and misses of each label, labels weighted by margins."""
 
 import warnings

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Feature ranking by MDDM: by the weights of the features in the directions that depend most on the labels."""
 
 from typing import Any, ClassVar, Literal

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Feature selection by the genetic search of MLNB for naive Bayes."""
 
 from typing import Any, ClassVar

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """RF-ML: ReliefF for regression with a distance of label sets instead of the distance of targets."""
 
 from typing import Any, Literal

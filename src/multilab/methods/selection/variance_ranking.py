@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Feature ranking by variance, ignoring the labels: a ranking by labels has to beat it."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """The algorithms for a smooth term and a penalty: ADMM, FISTA, block and coordinate descent."""
 
 import math

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Certificates of optimality: duality gap, KKT residual, and the stopping rule made of them."""
 
 from dataclasses import dataclass, field

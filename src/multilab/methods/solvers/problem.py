@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Composite problems min f(W) + penalty(W): what a smooth term and a penalty must provide."""
 
 from typing import Any, Protocol

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Solutions with a certificate: one problem, a path of strengths, and working sets of rows."""
 
 from collections.abc import Iterable

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Calibration of base scores, and the ways to combine them into one probability per row and label.
 
 Base scores have shape (m, n, q): classifier, row, label. Log-odds of calibrated scores have the same shape.

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """The plain mean of the scores of several classifiers, a baseline for stacks that learn their weights."""
 
 from typing import Any

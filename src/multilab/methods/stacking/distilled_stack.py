@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """A forest and a kernel regression trained on the outputs of a stack."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """MLWSE: the scores of several classifiers combined by one sparse weight matrix for all labels."""
 
 import warnings

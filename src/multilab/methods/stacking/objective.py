@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Least squares on scores plus a coupling of the labels: the smooth term of MLWSE."""
 
 import itertools

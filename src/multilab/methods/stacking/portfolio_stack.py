@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """A portfolio of classifiers, combined in the way that is best on held-out scores."""
 
 from collections.abc import Sequence

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """The second level of a stack: base scores of several classifiers, combined as is best on held-out rows."""
 
 from collections.abc import Sequence

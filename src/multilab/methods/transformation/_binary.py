@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Binary problems: one base classifier per label, its kind of scores, and Platt's sigmoid."""
 
 import warnings

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Input that the binary problems of one fit share: a kernel matrix, or the features themselves.
 
 Both kinds have ``base`` (the estimator to clone), ``training()`` and ``query(X)``. The last two return a

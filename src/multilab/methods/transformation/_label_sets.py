@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Label sets as the classes of one multi-class classifier."""
 
 from dataclasses import dataclass

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Classifier chain: each label's classifier also sees the labels before it."""
 
 from collections.abc import Sequence

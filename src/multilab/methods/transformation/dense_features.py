@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Dense features for a classifier that does not accept sparse ones."""
 
 from typing import Any

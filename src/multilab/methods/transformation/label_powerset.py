@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Label powerset: each distinct set of labels seen in training is one class."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Wrapper of any classifier that learns all labels at once."""
 
 import inspect

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Iterative stratification: the assignment of rows to subsets.
 
 Two deviations from the papers. A fold never takes more rows than its share, so that sizes are exact (the originals only

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Columns that iterative stratification balances: labels, pairs of labels, and which labels are observed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """K-fold cross-validation with iterative stratification."""
 
 from __future__ import annotations

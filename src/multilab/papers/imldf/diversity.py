@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """How diverse what a second layer reads is: label probabilities (MLDF) or interactions (iMLDF) of the same forests."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Fig. 1 of the iMLDF paper on points in a plane: regions of interactions, how far inside, and which labels."""
 
 from __future__ import annotations

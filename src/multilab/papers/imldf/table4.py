@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Table 4 of the iMLDF paper: what cascades of a given depth, and a forest, cost to train, to ask and to store."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import numpy as np
 
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fit_costs import Meter, model_bytes
-from multilab.experiments.fitting import build
+from multilab.experiments.method import build
 from multilab.experiments.running import gather
 from multilab.experiments.seeds import seed_estimator
 from multilab.methods.forests.compact_forest import CompactForest

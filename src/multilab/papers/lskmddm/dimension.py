@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Figs. 1 to 3 of the LSkMDDM paper: metrics over the number of dimensions that a reducer leaves."""
 
 from __future__ import annotations

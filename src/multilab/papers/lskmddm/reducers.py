@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """The two steps of a method that reduces dimensions and then classifies."""
 
 from __future__ import annotations
@@ -6,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fitting import build
+from multilab.experiments.method import build
 from multilab.methods.reduction.kernel_reducer import KernelReducer
 
 if TYPE_CHECKING:

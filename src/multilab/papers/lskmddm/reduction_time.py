@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Fig. 4 of the LSkMDDM paper: what a reducer costs over the number of training instances, the kernel matrix given."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Step limit of LSQR and ridge as regularisers of LSkMDDM, all from one eigendecomposition of the kernel."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Figs. 3 to 6 of the LWMF paper: metrics over the number of features, in the order a selector ranks them."""
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ import numpy as np
 
 from multilab.experiments import running
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fitting import build
+from multilab.experiments.method import build
 from multilab.methods.neighbours.feature_path import mlknn_path
 from multilab.methods.neighbours.mlknn import MLkNN
 from multilab.metrics import score_all

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """The premise of the LWMF paper: what the margin of a label, its weight, correlates with."""
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from multilab.experiments import running
-from multilab.experiments.fitting import build
+from multilab.experiments.method import build
 from multilab.methods.neighbours.mlknn import MLkNN
 
 if TYPE_CHECKING:

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """What the kernel machine loses by a Nystroem approximation, by the number of landmarks; not a figure of the paper."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import scipy.sparse as sp
 
 from multilab.experiments import running
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fitting import build
+from multilab.experiments.method import build
 from multilab.experiments.seeds import seed_for
 from multilab.methods.elm.kernel_elm import KernelELM
 from multilab.methods.elm.nystroem_kernel_elm import NystroemKernelELM

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Table 9 of the ML-EKELM paper: processor seconds to train and to test, measured one method at a time."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Fig. 2 of the ML-EKELM paper: Hamming loss and distance from the minimum, by sweep of coordinate descent."""
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ import numpy as np
 
 from multilab.experiments import running
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fitting import build
+from multilab.experiments.method import build
 from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
 from multilab.methods.kernels import kernel_matrix
 from multilab.papers.iterations import shown_iterations

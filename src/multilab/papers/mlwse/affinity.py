@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Fig. 3 of the MLWSE paper as a curve: whether labels that go together get similar weights, as beta grows."""
 
 from __future__ import annotations

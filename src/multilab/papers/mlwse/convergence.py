@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Fig. 6 of the MLWSE paper: how far the paper's algorithms are from the minimum, by iteration."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """MLWSE on the base scores of a unit, taken apart so that one Gram matrix serves many parameter values."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from sklearn.base import clone
 
 from multilab.experiments import running
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fitting import build
+from multilab.experiments.method import build
 from multilab.methods.solvers.penalties import SparseGroupPenalty
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.stacking.objective import StackingLoss

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Fig. 2 of the MLWSE paper: the four scenarios, points and true curves."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Figs. 4 and 5 of the MLWSE paper: metrics over a grid of parameters, from one Gram matrix per split."""
 
 from __future__ import annotations

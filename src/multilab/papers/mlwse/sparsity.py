@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """How many weights are zero, and what that costs, against the strength of the penalty."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Table 3 of the MLWSE paper: three classifiers and three ways to weigh them, on the four scenarios."""
 
 from __future__ import annotations
