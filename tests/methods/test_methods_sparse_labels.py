@@ -146,11 +146,12 @@ def test_predictions_in_blocks_are_those_of_all_rows(monkeypatch, entries):
         np.testing.assert_allclose(np.take_along_axis(scores, labels, axis=1), values, rtol=0, atol=1e-12)
 
 
-def test_predict_top_k_refuses_more_labels_than_there_are():
+@pytest.mark.parametrize("k", [7, 0, 2.0, "2", True, None])
+def test_predict_top_k_refuses_what_is_no_number_of_labels(k):
     X, Y = make_data()
     model = BinaryRelevance(LogisticRegression()).fit(X, Y)
-    with pytest.raises(MethodError, match="k=7: it lies between 1 and the 6 labels"):
-        model.predict_top_k(X, 7)
+    with pytest.raises(MethodError, match="`k`"):
+        model.predict_top_k(X, k)
 
 
 def test_float32_scores_of_a_stack_are_summed_in_float64_blocks(monkeypatch):

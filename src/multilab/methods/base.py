@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from multilab.core.numbers import whole_number
 from multilab.core.tables import in_another_order
 from multilab.methods._array_api import keep_namespace, to_numpy
 from multilab.methods.errors import MethodError
@@ -266,7 +267,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         Raises
         ------
         MethodError
-            If k is out of range.
+            If k is no whole number, or out of range.
 
         Examples
         --------
@@ -282,8 +283,8 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
                [0.64, 0.64]])
         """
         check_is_fitted(self, "n_labels_")
-        if not 1 <= k <= self.n_labels_:
-            raise MethodError(f"k={k}: it lies between 1 and the {self.n_labels_} labels")
+        if whole_number(k, "k", 1, MethodError) > self.n_labels_:
+            raise MethodError(f"`k` must be <= {self.n_labels_}, the number of labels, got {k}")
         labels, values = [], []
         for scores, _ in self._predict_blocks(X):
             best = _highest(scores, k)

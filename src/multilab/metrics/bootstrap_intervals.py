@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.core.numbers import whole_number
 from multilab.core.tables import table_values
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, SetSizes, count_decisions
@@ -99,7 +100,7 @@ def bootstrap(
     Raises
     ------
     MetricError
-        If the metric refuses its arguments, or ``level`` or ``n_draws`` is out of range.
+        If the metric refuses its arguments, ``n_draws`` is no whole number, or it or ``level`` is out of range.
 
     References
     ----------
@@ -116,8 +117,7 @@ def bootstrap(
     """
     if not 0 < level < 1:
         raise MetricError(f"`level` must be in (0, 1), got {level}")
-    if n_draws < 2:
-        raise MetricError(f"`n_draws` must be >= 2, got {n_draws}")
+    n_draws = whole_number(n_draws, "n_draws", 2, MetricError)
     rng = np.random.default_rng(random_state)
     if callable(metric):
         if y_mask is not None:
