@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.metrics import confusion_matrix
 
 from multilab import metrics
 from multilab.decision import (
     best_k,
     cost_thresholds,
+    expected_cost_thresholds,
     expected_f1_decisions,
     global_threshold,
     macro_f1_thresholds,
@@ -62,8 +64,62 @@ def test_thresholds_per_label_are_the_best_of_all(problem):
         assert reached == pytest.approx(best, abs=1e-12), objective
 
 
+COST = st.integers(0, 4)
+
+
 @exact
-@given(problems(), st.integers(0, 4), st.integers(0, 4))
+@given(problems(), COST, COST, COST, COST)
+def test_four_outcomes_cost_what_the_confusion_matrix_says(problem, tn, fp, fn, tp):
+    Y, scores, _ = problem
+    fp, fn = fp + tn, fn + tp  # no error costs less than the right decision
+    thresholds = cost_thresholds(Y, scores, cost={"fp": fp, "fn": fn, "tp": tp, "tn": tn})
+    for y, s, t in zip(Y.T, scores.T, thresholds, strict=True):
+        spent = [(confusion_matrix(y, s >= c, labels=[0, 1]) * [[tn, fp], [fn, tp]]).sum() for c in [t, *candidates(s)]]
+        assert spent[0] == min(spent)
+
+
+@exact
+@given(arrays(float, 20, elements=st.floats(0, 1)), COST, st.integers(1, 4), COST, COST)
+def test_the_expected_cost_is_the_smallest_for_every_probability(p, fp, fn, tp, tn):
+    fp, fn = fp + tn, fn + tp
+    (threshold,) = expected_cost_thresholds({"fp": fp, "fn": fn, "tp": tp, "tn": tn}, n_labels=1)
+    assigned, omitted = p * tp + (1 - p) * fp, p * fn + (1 - p) * tn
+    expected = np.where(p >= threshold, assigned, omitted)
+    np.testing.assert_allclose(expected, np.minimum(assigned, omitted), rtol=0, atol=1e-14)
+
+
+def test_costs_of_each_label():
+    thresholds = expected_cost_thresholds({"fp": [1, 0, 3], "fn": [3, 1, 0]}, n_labels=3)
+    assert thresholds.tolist() == [0.25, 0.0, 1.0]
+    np.testing.assert_array_equal(expected_cost_thresholds(([1, 0, 3], [3, 1, 0]), n_labels=3), thresholds)
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        3,
+        (1, 2, 3),
+        (1, "many"),
+        (1, np.nan),
+        (1, np.inf),
+        (-1, 1),
+        (0, 0),
+        ([1, 1], [2, 0, 1]),
+        ([1, 0], [2, 0]),  # neither error of the second label costs anything
+        {"fn": 5},
+        {"fp": 1, "fn": 5, "missed": 2},
+        {"fp": 1, "fn": 5, "tp": 6},
+    ],
+    ids=str,
+)
+def test_costs_that_decide_nothing_are_refused_in_one_line(cost):
+    with pytest.raises(MethodError) as refused:
+        expected_cost_thresholds(cost, n_labels=2)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+@exact
+@given(problems(), COST, COST)
 def test_the_cost_is_the_smallest(problem, false_positive, false_negative):
     Y, scores, _ = problem
     thresholds = cost_thresholds(Y, scores, cost=(false_positive, false_negative))

@@ -14,7 +14,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -164,6 +164,25 @@ def test_top_k_expected_f1_and_the_fixed_rule():
     np.testing.assert_array_equal(fixed.predict(X[NEW]), fitted.predict(X[NEW]))
 
 
+def test_decisions_by_costs_are_those_of_scikit_learn_at_the_threshold_of_elkan():
+    fp, fn, tp, tn = np.array([1, 2, 5, 3]), np.array([4, 2, 1, 9]), np.array([0, 0, 0, 1]), np.array([0, 1, 0, 1])
+    fitted = FrozenEstimator(BinaryRelevance(LOGISTIC).fit(X[FITTED], Y[FITTED]))
+    cost = {"fp": fp, "fn": fn, "tp": tp, "tn": tn}
+    model = TunedThresholdClassifier(fitted, policy="expected_cost", cost=cost).fit(X[NEW], Y[NEW])
+    for label, decisions in enumerate(model.predict(X[NEW]).T):
+        alone = FrozenEstimator(clone(LOGISTIC).fit(X[FITTED], Y[FITTED, label]))
+        threshold = (fp - tn)[label] / (fp - tn + fn - tp)[label]
+        expected = FixedThresholdClassifier(alone, threshold=threshold, response_method="predict_proba")
+        np.testing.assert_array_equal(decisions, expected.fit(X[NEW], Y[NEW, label]).predict(X[NEW]))
+
+
+def test_margins_are_calibrated_before_costs_decide():
+    margins = BinaryRelevance(LinearSVC())
+    model = TunedThresholdClassifier(margins, policy="expected_cost", cost=(1, 3), calibration="sigmoid")
+    p = CalibratedMultiLabelClassifier(margins).fit(X[FITTED], Y[FITTED]).predict_proba(X[NEW])
+    np.testing.assert_array_equal(model.fit(X[FITTED], Y[FITTED]).predict(X[NEW]), 3 * p >= 1 - p)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -173,6 +192,7 @@ def test_top_k_expected_f1_and_the_fixed_rule():
         {"policy": "top_k"},
         {"policy": "top_k", "k": 0},
         {"policy": "cost", "cost": (1, 5)},
+        {"policy": "expected_cost", "cost": {"fp": 1, "fn": 5}},
         {"policy": "expected", "objective": "example_f1"},
         {"guarantee": ("recall", 0.9)},
         {"guarantee": ("precision", 0.9)},
@@ -248,6 +268,8 @@ def test_one_label_and_equal_seeds():
         ({"objective": "example_f1"}, "or 'expected'"),
         ({"policy": "expected"}, "is for objective='example_f1'"),
         ({"estimator": BinaryRelevance(LinearSVC()), "policy": "expected", "objective": "example_f1"}, "calibration="),
+        ({"estimator": BinaryRelevance(LinearSVC()), "policy": "expected_cost"}, "calibration="),
+        ({"policy": "expected_cost", "cost": {"fp": 1}}, "`cost` must be a pair"),
         ({"policy": "top_k", "k": 1.5}, "k=1.5"),
         ({"policy": "global", "guarantee": ("recall", 0.9)}, "`guarantee` needs"),
         ({"guarantee": ("accuracy", 0.9)}, "'recall' or 'precision'"),

@@ -43,6 +43,14 @@ def test_fit_registers_and_predict_reads(folder, own_csv, capsys):
     assert capsys.readouterr().out == (folder / "out.csv").read_text()
 
 
+def test_fit_decides_by_costs_of_calibrated_scores(folder):
+    model = ["--dataset", "mine", "--method", "br_logistic", "--cost", "fp=3,fn=1"]
+    assert main(["fit", *model, "--cv", "2", "--output", "model"]) == 0
+    about = SavedModel.load("model").metadata
+    assert set(about.thresholds.values()) == {0.75}
+    assert about.decision["calibration"] == "sigmoid"
+
+
 def test_explain_names_the_column_that_decides(folder, model_path, own_csv, capsys):
     assert (
         main(["explain", str(model_path), str(own_csv), "--label", "tag_b", "--repeats", "3", "-o", "table.csv"]) == 0
@@ -174,6 +182,7 @@ def test_no_command_overwrites_what_it_reads(model_path, own_csv, folder, capsys
 
 WRONG = [
     (["fit", "--dataset", "mine", "--tune", "3"], "--protocol are of a method: name one"),
+    (["fit", "--dataset", "mine", "--set", "k=3"], "--protocol are of a method: name one"),
     (["fit", "--dataset", "mine", "--budget", "1m", "--method", "mlknn"], "leave out --method"),
     (["fit", "--dataset", "mine", "--metric", "f1"], "no metric is called 'f1'"),
     (["fit", "--dataset", "mine", "--method", "mlknn", "--tune", "many"], "'--tune': 'many' is not a valid integer"),
@@ -184,6 +193,11 @@ WRONG = [
     (["fit", "--dataset", "mine", "--method", "mlknn", "--decision", "f1"], "no objective is called 'f1'"),
     (["fit", "--dataset", "mine", "--method", "mlknn", "--calibration", "platt"], "no calibration is called 'platt'"),
     (["fit", "--dataset", "mine", "--method", "mlknn", "--metric", "f1"], "no metric is called 'f1'"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--cost", "fp=1,fn"], "'fp=1,fn' is not of the form fp=1,fn=5"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--cost", ""], "must be a pair"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--cost", "fp=1,fn=-5"], "must be >= 0"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--cost", "fp=1,fn=5", "--decision", "micro_f1"], "one of them"),
+    (["fit", "--dataset", "mine", "--cost", "fp=1,fn=5"], "are of a method: name one"),
     (["fit", "--dataset", "mines", "--method", "mlknn"], "no dataset is called 'mines'; did you mean 'mine'?"),
     (["fit", "--dataset", "mine", "--method", "knn"], "no method is called 'knn'"),
     (["predict", "nothing", "{csv}"], "nothing: no such folder"),

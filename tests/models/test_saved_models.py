@@ -21,6 +21,7 @@ from multilab.experiments.method import load_method
 from multilab.methods import MLkNN
 from multilab.models import DeploymentError, ModelMetadata, SavedModel, fitted, load_model
 from multilab.models.final_fit import decided
+from multilab.models.model_card import model_card
 
 
 def test_a_loaded_model_predicts_the_same(model, model_path, own_csv):
@@ -99,6 +100,18 @@ def test_a_pipeline_with_tuned_decisions(own_csv, tmp_path):
     loaded = SavedModel.load(model.save(tmp_path))
     limits = [np.inf if limit is None else limit for limit in loaded.metadata.thresholds.values()]
     np.testing.assert_array_equal(limits, loaded.fitted.thresholds)
+
+
+def test_decisions_by_costs_are_saved_and_described(own_csv, tmp_path):
+    cost = {"fp": 1.0, "fn": 4.0, "tn": 0.5}
+    model = model_of(fit_settings("mlknn", calibration="isotonic", cost=cost))
+    loaded = SavedModel.load(model.save(tmp_path))
+    assert set(loaded.metadata.thresholds.values()) == {0.5 / 4.5}
+    assert loaded.metadata.decision["cost"] == cost
+    assert "--calibration isotonic --cost fp=1.0,fn=4.0,tn=0.5" in model_card(loaded.metadata).markdown()
+    shown = loaded.predict_frame(pd.read_csv(own_csv))
+    probabilities = shown[[f"{name}_probability" for name in LABELS]].to_numpy()
+    np.testing.assert_array_equal(shown[LABELS].to_numpy(), probabilities >= 0.5 / 4.5)
 
 
 def test_decisions_keep_the_search_space():

@@ -56,6 +56,16 @@ _HEAD = ("family", "item", "quantity", "test", "reference", "new", "effect", "ad
 _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
 
 
+def _costs(ctx: click.Context, option: click.Parameter, value: str | None) -> dict[str, float] | None:
+    """Return the costs of ``fp=1,fn=5``."""
+    if value is None:
+        return None
+    try:
+        return {name: float(number) for name, number in (word.split("=") for word in comma_separated(value))}
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not of the form fp=1,fn=5.") from None
+
+
 @click.command()
 @click.option(
     "--dataset",
@@ -68,6 +78,12 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
 @click.option("--set", "arguments", metavar="K=V", multiple=True, help="An argument of the method; repeatable.")
 @click.option("--decision", metavar="METRIC", help=f"Tune thresholds on out-of-fold scores for {_DECISIONS}.")
 @click.option("--calibration", metavar="KIND", help="Calibrate scores: sigmoid, isotonic, beta or temperature.")
+@click.option(
+    "--cost",
+    metavar="fp=C,fn=C",
+    callback=_costs,
+    help="Decide by the least expected cost of false positives and negatives (tp and tn: 0); calibrates by sigmoid.",
+)
 @click.option("--chars", is_flag=True, help="Character n-grams in addition to words, for all columns of text.")
 @click.option("--tune", type=COUNT, help="Trials of a search inside every training set, and on all rows.")
 @click.option("--tune-metric", type=METRIC, help="Metric that the search optimises (ranking_loss).")
@@ -131,15 +147,17 @@ def fit(
         )
     dataset = dataset if large else named_dataset(dataset, reader)
     if method is None:
-        of_methods = ("decision", "calibration", "protocol", "chars", "observed")
+        of_methods = ("decision", "calibration", "cost", "protocol", "chars", "observed")
         if arguments or tune or any(options[name] for name in of_methods):
-            of_method = "--set, --tune, --decision, --calibration, --chars, --observed and --protocol"
+            of_method = "--set, --tune, --decision, --calibration, --cost, --chars, --observed and --protocol"
             raise click.UsageError(f"{of_method} are of a method: name one.")
         found = _found(dataset, budget or 600.0, options["metric"] or "macro_f1", cv, options["seed"])
         method, arguments = found.options["method"], tuple(found.options["set"])
         options |= {"decision": found.options["decision"], "chars": found.options["chars"], "found": found}
     elif budget is not None:
         raise click.UsageError("--budget is the time to find a method: leave out --method.")
+    if options["cost"] is not None:
+        options["calibration"] = options["calibration"] or "sigmoid"
     run = {
         "dataset": dataset,
         "method": method,
@@ -169,7 +187,7 @@ def _fit_large(
     """Fit to a table that is larger than memory; refuse options that need all rows at once."""
     allowed = ("method", "seed", "conventions", "metrics", "tracking.uri")
     given = [name for name, value in run.items() if value is not None and name not in allowed]
-    given += [name for name in ("decision", "calibration", "chars", "register", "metric") if options[name]]
+    given += [name for name in ("decision", "calibration", "cost", "chars", "register", "metric") if options[name]]
     if given:
         names = {"protocol.kfold": "cv", "tune.n_trials": "tune"}
         shown = ", ".join(f"--{names.get(name, name).replace('.', '-')}" for name in given)

@@ -32,6 +32,9 @@ _OPTIONS = {
 }
 """Options, and names of ``name=value`` after dashes in front, that are called otherwise now."""
 
+_WITH_EQUALS = ("--cost", "--set")
+"""Options whose value is ``name=value`` today."""
+
 _SETTINGS = ("train", "tune")
 """Commands that take ``name=value``."""
 
@@ -49,7 +52,8 @@ def translated(argv: Sequence[str]) -> str | None:
     takes_settings = " ".join(words[:2]).startswith(_SETTINGS) and not of_study
     if words[:1] == ["gate"]:  # its tolerance is fixed
         words = [word for word in words if not word.startswith("level=")]
-    words = [new for word in words for new in ([word] if takes_settings else _word(word))]
+    today = [takes_settings or before in _WITH_EQUALS for before in ["", *words[:-1]]]
+    words = [new for word, kept in zip(words, today, strict=True) for new in ([word] if kept else _word(word))]
     if words[:1] == ["monitor"]:
         words = ["--output" if word == "--json" else word for word in words]
     return shlex.join(["multilab", *words]) if words != list(argv) else None

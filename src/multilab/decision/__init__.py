@@ -15,7 +15,14 @@ __getattr__, __dir__, __all__ = lazy_names(
         "expected_f1": ("expected_f1_decisions",),
         "guard": ("guarded_thresholds",),
         "metric_stack": ("MetricStack",),
-        "thresholds": ("best_k", "cost_thresholds", "global_threshold", "macro_f1_thresholds", "micro_f1_thresholds"),
+        "thresholds": (
+            "best_k",
+            "cost_thresholds",
+            "expected_cost_thresholds",
+            "global_threshold",
+            "macro_f1_thresholds",
+            "micro_f1_thresholds",
+        ),
         "tuned_threshold": ("TunedThresholdClassifier",),
     },
 )

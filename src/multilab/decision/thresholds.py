@@ -1,5 +1,6 @@
 """Thresholds of scores and numbers of labels that maximise a metric, exactly: per label, global, and the best k."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,14 @@ from multilab.methods.base import MethodError
 from multilab.methods.labels import check_labels
 from multilab.methods.ties import first_largest, merge_ties
 
-__all__ = ["best_k", "cost_thresholds", "global_threshold", "macro_f1_thresholds", "micro_f1_thresholds"]
+__all__ = [
+    "best_k",
+    "cost_thresholds",
+    "expected_cost_thresholds",
+    "global_threshold",
+    "macro_f1_thresholds",
+    "micro_f1_thresholds",
+]
 
 LOWEST = float(np.finfo(np.float64).min)
 """Threshold that every finite score reaches; +inf is one that none reaches."""
@@ -103,8 +111,9 @@ def cost_thresholds(Y: Any, scores: Any, cost: Any = (1.0, 1.0), sample_weight: 
     ----------
     Y, scores, sample_weight
         As in :func:`macro_f1_thresholds`.
-    cost : pair (false positive, false negative), default=(1, 1)
-        Numbers >= 0 or arrays of shape (q,).
+    cost : pair (false positive, false negative) or mapping, default=(1, 1)
+        Numbers or arrays of shape (q,). The mapping has the costs of the outcomes "fp" and "fn", and those of "tp" and
+        "tn" if they are not 0.
 
     Returns
     -------
@@ -113,12 +122,16 @@ def cost_thresholds(Y: Any, scores: Any, cost: Any = (1.0, 1.0), sample_weight: 
     Raises
     ------
     MethodError
-        If a cost is negative or of another shape, the shapes of Y and scores differ, or a score is NaN.
+        If an error costs less than the right decision, a cost is not finite or of another shape, the shapes of Y and
+        scores differ, or a score is NaN.
 
-    References
-    ----------
-    C. Elkan. The foundations of cost-sensitive learning. IJCAI 2001: of calibrated probabilities the threshold is
-    fp / (fp + fn). Here it is the smallest cost on the held-out rows, which needs no calibration.
+    See Also
+    --------
+    expected_cost_thresholds : of calibrated probabilities, without labels.
+
+    Notes
+    -----
+    The smallest cost on the held-out rows; it needs no calibration.
 
     Examples
     --------
@@ -129,6 +142,67 @@ def cost_thresholds(Y: Any, scores: Any, cost: Any = (1.0, 1.0), sample_weight: 
     """
     curves = LabelCurves.of(*check_scores(Y, scores, sample_weight))
     return curves.thresholds(curves.cost_cuts(cost))
+
+
+def expected_cost_thresholds(cost: Any, n_labels: int) -> np.ndarray:
+    """Return the thresholds, one per label, of the least expected cost if the probabilities are calibrated.
+
+    Parameters
+    ----------
+    cost : pair (false positive, false negative) or mapping
+        As in :func:`cost_thresholds`.
+    n_labels : int
+        Number of labels, q.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        (fp - tn) / ((fp - tn) + (fn - tp)), in [0, 1]. At the threshold both decisions have the same expected cost.
+
+    Raises
+    ------
+    MethodError
+        If an error costs less than the right decision, neither error of a label costs more, or a cost is not finite or
+        of another shape.
+
+    References
+    ----------
+    C. Elkan. The foundations of cost-sensitive learning. IJCAI 2001.
+
+    Examples
+    --------
+    >>> from multilab.decision import expected_cost_thresholds
+    >>> expected_cost_thresholds((1, 4), n_labels=2)
+    array([0.2, 0.2])
+    >>> expected_cost_thresholds({"fp": 1, "fn": [4, 1], "tp": [1, 0]}, n_labels=2)
+    array([0.25, 0.5 ])
+    """
+    false_positive, false_negative = _error_costs(cost, n_labels)
+    total = false_positive + false_negative
+    if not (total > 0).all():
+        raise MethodError(f"`cost`: no error in label {np.argmin(total)} costs more than the right decision: {cost}")
+    return false_positive / total
+
+
+def _error_costs(cost: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return by how much false positives and false negatives cost more than the right decisions, shape (q,) each."""
+    try:
+        given = cost if isinstance(cost, Mapping) else zip(("fp", "fn"), cost, strict=True)
+        outcomes = {"tp": 0.0, "tn": 0.0, **dict(given)}
+        tp, tn, fp, fn = (
+            np.broadcast_to(np.asarray(outcomes.pop(name), float), n_labels) for name in ("tp", "tn", "fp", "fn")
+        )
+        if outcomes:
+            raise ValueError("there are four outcomes")
+    except (KeyError, TypeError, ValueError):
+        raise MethodError(
+            "`cost` must be a pair (false positive, false negative), or a mapping with fp, fn and maybe tp, tn, of "
+            f"numbers or arrays of shape ({n_labels},); got {cost}"
+        ) from None
+    errors = fp - tn, fn - tp
+    if not all((np.isfinite(error) & (error >= 0)).all() for error in errors):
+        raise MethodError(f"`cost`: fp - tn and fn - tp must be >= 0 and finite, got {cost}")
+    return errors
 
 
 @dataclass(frozen=True)
@@ -191,14 +265,7 @@ class LabelCurves:
 
     def cost_cuts(self, cost: Any) -> np.ndarray:
         """Return the cut of the smallest cost of each label."""
-        try:
-            pair = [np.broadcast_to(np.asarray(c, dtype=float), self.true.shape) for c in cost]
-            false_positive, false_negative = pair
-        except (TypeError, ValueError):
-            shape = self.true.shape
-            raise MethodError(f"`cost` must be a pair (false positive, false negative) of numbers or {shape}") from None
-        if not ((false_positive >= 0) & (false_negative >= 0)).all():
-            raise MethodError(f"`cost` must be >= 0, got {cost}")
+        false_positive, false_negative = _error_costs(cost, len(self.true))
         false = false_positive * (self.predicted - self.hits) + false_negative * (self.true - self.hits)
         return first_best(-false, self.allowed)
 

@@ -10,12 +10,19 @@ from multilab.decision._held_out import HeldOutClassifier, HeldOutScores
 from multilab.decision.calibrated import CalibrationMethod, fit_calibration
 from multilab.decision.expected_f1 import expected_f1_decisions
 from multilab.decision.guard import SHRINKAGE, guarded
-from multilab.decision.thresholds import LOWEST, OBJECTIVES, LabelCurves, best_nested, label_ranks
+from multilab.decision.thresholds import (
+    LOWEST,
+    OBJECTIVES,
+    LabelCurves,
+    best_nested,
+    expected_cost_thresholds,
+    label_ranks,
+)
 from multilab.methods.base import MethodError
 
 __all__ = ["TunedThresholdClassifier"]
 
-_POLICIES = ("per_label", "global", "top_k", "cost", "expected", "fixed")
+_POLICIES = ("per_label", "global", "top_k", "cost", "expected_cost", "expected", "fixed")
 _PER_LABEL = ("macro_f1", "micro_f1", "hamming_loss")
 
 
@@ -34,12 +41,13 @@ class TunedThresholdClassifier(HeldOutClassifier):
         and the probabilities of new rows in ``predict``, shape (n, q).
     objective : {"macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"}, default="macro_f1"
         Metric of the held-out rows to optimise, under the default conventions of `multilab.metrics`.
-    policy : {"per_label", "global", "top_k", "cost", "expected", "fixed"}, default="per_label"
+    policy : {"per_label", "global", "top_k", "cost", "expected_cost", "expected", "fixed"}, default="per_label"
         "per_label": one threshold per label, exact for macro F1, micro F1 and Hamming loss. "global": one threshold for
         all labels, exact for all objectives. "top_k": the k labels of highest score in every row. "cost": one threshold
-        per label with the smallest cost of errors; "objective" is not used. "expected": per row the set with
-        the largest expected example F1 if labels are independent and the probabilities right (objective "example_f1").
-        "fixed": probability >= 0.5 or margin >= 0; nothing is tuned.
+        per label with the smallest cost on the held-out rows. "expected_cost": one threshold per label with the
+        smallest expected cost if the probabilities are right, see `expected_cost_thresholds`. Neither uses "objective".
+        "expected": per row the set with the largest expected example F1 if labels are independent and the probabilities
+        right (objective "example_f1"). "fixed": probability >= 0.5 or margin >= 0; nothing is tuned.
     guard : bool, default=False
         Replace the threshold of labels that would be assigned far more often than they occur by the cut that matches
         their frequency; with "macro_f1", also shrink thresholds based on few positives towards that cut. See
@@ -52,8 +60,9 @@ class TunedThresholdClassifier(HeldOutClassifier):
     k : int or "cardinality", optional
         Labels per row with "top_k": a number, or the mean number of labels in training (rounded half up); best for the
         objective when None.
-    cost : pair (false positive, false negative), default=(1.0, 1.0)
-        Costs of "cost": numbers, or arrays of shape (q,).
+    cost : pair (false positive, false negative) or mapping, default=(1.0, 1.0)
+        Costs of "cost" and "expected_cost": numbers, or arrays of shape (q,). The mapping has the costs of the outcomes
+        "fp" and "fn", and those of "tp" and "tn" if they are not 0.
     guarantee : ("recall" or "precision", level), optional
         Restrict the thresholds of each label, with "per_label" and "cost", to those that have at least this recall or
         precision with probability ``confidence``; see Notes.
@@ -131,7 +140,7 @@ class TunedThresholdClassifier(HeldOutClassifier):
         self,
         estimator: Any = None,
         objective: Literal["macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"] = "macro_f1",
-        policy: Literal["per_label", "global", "top_k", "cost", "expected", "fixed"] = "per_label",
+        policy: Literal["per_label", "global", "top_k", "cost", "expected_cost", "expected", "fixed"] = "per_label",
         *,
         guard: bool = False,
         cv: Any = 5,
@@ -211,8 +220,8 @@ class TunedThresholdClassifier(HeldOutClassifier):
             )
         if self.policy == "expected" and self.objective != "example_f1":
             raise MethodError(f"policy='expected' is for objective='example_f1', got {self.objective!r}")
-        if self.policy == "expected" and self._score_kind() != "probability":
-            raise MethodError("policy='expected' needs probabilities: give calibration='sigmoid'")
+        if self.policy in ("expected", "expected_cost") and self._score_kind() != "probability":
+            raise MethodError(f"policy={self.policy!r} needs probabilities: give calibration='sigmoid'")
         if self.guarantee is not None and self.policy not in ("per_label", "cost"):
             raise MethodError(f"`guarantee` needs policy='per_label' or 'cost', got {self.policy!r}")
         if self.guard and self.policy not in ("per_label", "global"):
@@ -240,6 +249,8 @@ class TunedThresholdClassifier(HeldOutClassifier):
 
     def _tuned_thresholds(self, held: HeldOutScores) -> np.ndarray:
         scores, Y, weights = held
+        if self.policy == "expected_cost":
+            return expected_cost_thresholds(self.cost, self.n_labels_)
         if self.policy == "global":
             thresholds = np.full(self.n_labels_, best_nested(Y, scores, weights, self.objective))
             return guarded(LabelCurves.of(Y, scores, weights), thresholds, weights, 0.0) if self.guard else thresholds

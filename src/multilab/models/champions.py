@@ -50,12 +50,13 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
     ----------
     settings : mapping
         ``dataset``, ``method``, ``mapping`` (content of the method's YAML), ``protocol``, ``seed``, ``tune``,
-        ``objective``, ``calibration``; ``chars`` if texts have character n-grams in addition to words.
+        ``objective``, ``calibration``; ``cost`` of decisions by costs; ``chars`` if texts have character n-grams in
+        addition to words.
     dataset, protocol : optional
         Instead of those of the settings.
     """
     method = Method.from_mapping(settings["method"], settings["mapping"])
-    method = decided(method, settings.get("objective"), settings.get("calibration"))
+    method = decided(method, *(settings.get(name) for name in ("objective", "calibration", "cost")))
     tuning = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
     if tuning and tuning.storage is not None:
         tuning = replace(tuning, storage=None)

@@ -17,7 +17,7 @@ from multilab import datasets
 from multilab.core.digests import sha256_digest
 from multilab.core.messages import unknown_name
 from multilab.datasets.table_encoder import TableEncoder, encoder_with_rows
-from multilab.decision.thresholds import LOWEST
+from multilab.decision.thresholds import LOWEST, expected_cost_thresholds
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.environment import environment
@@ -83,8 +83,10 @@ _PACKAGES = (
 )
 
 
-def decided(method: Method, objective: str | None, calibration: str | None = None) -> Method:
-    """Return a method whose decisions are tuned for an objective on out-of-fold scores of its training rows.
+def decided(
+    method: Method, objective: str | None, calibration: str | None = None, cost: Mapping[str, float] | None = None
+) -> Method:
+    """Return a method whose decisions are tuned for an objective, or costs, on out-of-fold scores of its training rows.
 
     Parameters
     ----------
@@ -92,6 +94,8 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
     objective : {"macro_f1", "micro_f1", "hamming_loss", "example_f1", "subset_accuracy"} or None
     calibration : {"sigmoid", "isotonic", "beta", "temperature"} or None
         Calibrate the scores on the same out-of-fold scores.
+    cost : mapping, optional
+        Costs of the outcomes instead of an objective, see `multilab.decision.expected_cost_thresholds`.
 
     Returns
     -------
@@ -102,10 +106,17 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
     Raises
     ------
     DeploymentError
-        The objective or the calibration is unknown, or the method tunes its decisions itself.
+        The objective or the calibration is unknown, both an objective and costs are given, or the method tunes its
+        decisions itself.
+    MethodError
+        The costs are wrong.
     """
-    if objective is None and calibration is None:
+    if objective is None and calibration is None and cost is None:
         return method
+    if objective is not None and cost is not None:
+        raise DeploymentError("--decision and --cost are two ways to decide: give one of them")
+    if cost is not None:
+        expected_cost_thresholds(cost, 1)  # refuses wrong costs before any work
     if objective is not None and objective not in DECISIONS:
         raise DeploymentError(f"decision: {unknown_name('objective', objective, DECISIONS)}")
     if calibration is not None and calibration not in CALIBRATIONS:
@@ -117,14 +128,15 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
     params = {
         "estimator": {"_target_": method.target, **own},
         "objective": objective or "macro_f1",
-        "policy": DECISIONS[objective] if objective else "fixed",
+        "policy": _policy(objective, cost),
         "guard": objective is not None,
         "calibration": calibration,
         "cv": INNER_FOLDS,
+        **({} if cost is None else {"cost": dict(cost)}),
         **nested,
     }
     search_space = {n if n == "preprocessing" else f"estimator__{n}": space for n, space in method.search.items()}
-    suffix = "-".join(filter(None, (objective, calibration)))
+    suffix = "-".join(filter(None, (objective, "cost" if cost else None, calibration)))
     return replace(
         method,
         name=f"{method.name}-{suffix}",
@@ -136,6 +148,10 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
         seed_name=f"{method.seed_name} decided",
         title=f"{method.title}, {suffix.replace('_', ' ').replace('-', ', ')}",
     )
+
+
+def _policy(objective: str | None, cost: Mapping[str, float] | None) -> str:
+    return DECISIONS[objective] if objective else "expected_cost" if cost else "fixed"
 
 
 @dataclass(frozen=True)
@@ -267,7 +283,7 @@ def fitted_model(
     progress : callable, optional
     """
     name, conventions = cell.split_ref.dataset, settings["conventions"]
-    objective, calibration = settings.get("objective"), settings.get("calibration")
+    objective, calibration, cost = (settings.get(key) for key in ("objective", "calibration", "cost"))
     data = datasets.load(name)
     encoder, raw = encoder_with_rows(name, chars=has_grams(cell.split_ref))
     if data.columns is None and encoder.width != data.X.shape[1]:
@@ -280,7 +296,9 @@ def fitted_model(
         "cells": [one.key for one in validated.cells],
         "settings": dict(settings),
     }
-    decision = {"objective": objective, "policy": DECISIONS.get(objective or "", "fixed"), "calibration": calibration}
+    decision = {"objective": objective, "policy": _policy(objective, cost), "calibration": calibration}
+    if cost:
+        decision["cost"] = cost
     return described_model(
         result.fitted,
         encoder,
@@ -291,7 +309,7 @@ def fitted_model(
         dataset=dataset_description(name) | {"columns": encoder.width},
         method=method_facts(result.method),
         evaluation=evaluation,
-        decision=decision if objective or calibration else {},
+        decision=decision if objective or calibration or cost else {},
         tuning={**cell.tune.identity(), "best": result.best} if cell.tune else {},
     )
 

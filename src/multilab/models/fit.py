@@ -37,6 +37,7 @@ class FitOptions:
     Attributes
     ----------
     decision, calibration : str or None
+    cost : dict or None
         See :func:`multilab.models.final_fit.decided`.
     chars : bool
         Whether texts have character n-grams in addition to words.
@@ -55,6 +56,7 @@ class FitOptions:
 
     decision: str | None = None
     calibration: str | None = None
+    cost: dict[str, float] | None = None
     chars: bool = False
     register: str | None = None
     metric: str | None = None
@@ -71,6 +73,8 @@ def fit_and_log(settings: Sequence[str], options: FitOptions) -> int:
 
 def _fit_job(cfg: Any, options: FitOptions) -> None:
     settings = settings_of(cfg) | {"objective": options.decision, "calibration": options.calibration}
+    if options.cost is not None:
+        settings["cost"] = options.cost
     if options.chars:
         settings["chars"] = True
     if options.metric is not None and options.metric not in METRICS:

@@ -36,7 +36,8 @@ class ModelMetadata:
         ``name``, ``title``, ``target``, ``params`` (tuned ones in it), ``preprocessing``, ``base_scores``,
         ``reference``, ``notes``.
     decision : dict
-        ``objective``, ``policy``, ``calibration``; empty where the method decides by its own rule.
+        ``objective``, ``policy``, ``calibration``; ``cost`` of decisions by costs; empty where the method decides by
+        its own rule.
     tuning : dict
         Settings of the search and ``best``; empty without one.
     label_names : list of str
@@ -289,6 +290,7 @@ class _Settings(TypedDict):
     changed: NotRequired[list[str]]
     objective: NotRequired[str | None]
     calibration: NotRequired[str | None]
+    cost: NotRequired[dict[str, float]]
     tune: NotRequired[_Tuned | None]
 
 
@@ -307,6 +309,7 @@ class _Decision(TypedDict):
     objective: NotRequired[str | None]
     policy: NotRequired[str | None]
     calibration: NotRequired[str | None]
+    cost: NotRequired[dict[str, float]]
 
 
 class _Tuning(TypedDict):

@@ -178,11 +178,13 @@ def _settings(about: ModelMetadata) -> dict[str, Any]:
 def _decisions(about: ModelMetadata) -> Iterator[Any]:
     decision = about.decision
     if decision:
-        tuned = decision.get("objective")
+        tuned, cost = decision.get("objective"), decision.get("cost")
         yield (
             f"Decisions are tuned for {_title(tuned)} on out-of-fold scores of the training rows (policy: "
             f"{decision['policy']})."
             if tuned
+            else f"Decisions have the least expected cost: {_cost_text(cost)}."
+            if cost
             else "Decisions follow the method's own rule on calibrated scores."
         )
         if decision.get("calibration"):
@@ -281,6 +283,8 @@ def _reproduction(about: ModelMetadata) -> Iterator[Any]:
     }
     changed = [text for text in settings.get("changed", []) if not text.startswith(("dataset=", "tune.n_trials="))]
     more = {"decision": settings.get("objective"), "calibration": settings.get("calibration")}
+    if settings.get("cost"):
+        more["cost"] = _cost_text(settings["cost"])
     if settings.get("tune"):
         more["tune"] = settings["tune"]["n_trials"]
     options = [[f"--{name}", str(value)] for name, value in chosen.items()]
@@ -294,6 +298,11 @@ def _reproduction(about: ModelMetadata) -> Iterator[Any]:
     if cells := about.evaluation["cells"]:
         yield f"Cells of the cross-validation in the store: {len(cells)}."
         yield CardCode("\n".join(cells))
+
+
+def _cost_text(cost: Mapping[str, float]) -> str:
+    """Return costs as `multilab fit --cost` takes them: ``fp=1,fn=5``."""
+    return ",".join(f"{outcome}={value!r}" for outcome, value in cost.items())
 
 
 def _option(setting: str) -> list[str]:
