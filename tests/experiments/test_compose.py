@@ -126,7 +126,7 @@ def test_sweeps_expand_globs_against_the_catalogue(tmp_path):
         ("tune.metric=rank_loss", "no metric is called 'rank_loss'; did you mean 'ranking_loss'?"),
         ("tune.n_trials=-4", "tune.n_trials must be an integer >= 1, got -4"),
         ("tune.n_trails=4", "did you mean tune.n_trials?"),
-        ("tune.sampler=tpee", "tune.sampler must be tpe, random or grid, got 'tpee'; did you mean 'tpe'?"),
+        ("tune.sampler=tpee", "tune.sampler must be tpe, random, qmc or grid, got 'tpee'; did you mean 'tpe'?"),
         ("conventions=mulann", "mulann"),
         ("seed=-1", "seed must be a whole number, at least 0"),
         ("sede=1", "no setting is called 'sede'; did you mean seed?"),

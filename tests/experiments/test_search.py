@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution
-from optuna.trial import create_trial
+from optuna.trial import TrialState, create_trial
 
 from helpers.searches import run_search
 from multilab.experiments import fitting, running, search
@@ -20,7 +20,7 @@ from multilab.experiments.method import load_method
 from multilab.experiments.records import check_arguments
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning, load_study
-from multilab.experiments.trials import Journal, finished_trials
+from multilab.experiments.trials import Journal, ended_trials, finished_trials, load_search
 from multilab.metrics import METRICS, registry
 
 
@@ -83,6 +83,72 @@ def test_a_killed_search_resumes_to_the_same_result(store, tmp_path, monkeypatch
     assert without_numbers == [[row[k] for k in row if k != "trial"] for row in rows(uninterrupted[1])]
     again = run_search(cell, plan, store, tmp_path / "resumed.log")
     assert again == (best, trials)
+
+
+CUBE = {
+    "s": {"type": "float", "low": 0.5, "high": 4.5},
+    "k": {"type": "int", "low": 1, "high": 8},
+    "scale": {"type": "categorical", "choices": [None, "minmax"]},
+}
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    """Replace fits by planted values and errors, and kill the search at a fit."""
+
+    class Planted:
+        calls, killed_at = 0, None
+
+        def value(self, method, inputs, cell, plan):
+            self.calls += 1
+            if self.calls == self.killed_at:
+                raise KeyboardInterrupt
+            if method.params["k"] % 4 == 3:
+                raise ValueError("planted")
+            return 100 * method.params["s"] % 1  # no trend that a sampler could follow away from bad trials
+
+    planted = Planted()
+    monkeypatch.setattr(search, "_value", planted.value)
+    return planted
+
+
+@pytest.mark.parametrize(
+    ("killed_at", "storage"), [(1, None), (5, None), (18, None), (5, "sqlite:///{folder}/trials.db")], ids=str
+)
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
+def test_a_killed_and_continued_search_has_the_trials_of_an_undisturbed_one(
+    store, tmp_path, planted, sampler, storage, killed_at
+):
+    cell = cell_of("mlknn", search=CUBE)
+    plan = Tuning(n_trials=16, metric="hamming_loss", sampler=sampler, pruner="median")
+    undisturbed = result_of(cell, plan, store, tmp_path / "a.log")
+    states = [state for _, state, _ in undisturbed]
+    assert {TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED} == set(states)
+
+    disturbed = replace(plan, storage=storage and storage.format(folder=tmp_path))
+    planted.calls, planted.killed_at = 0, killed_at
+    with pytest.raises(KeyboardInterrupt):
+        run_search(cell, disturbed, store, tmp_path / "b.log", "x")
+    run_search(cell, replace(disturbed, n_trials=11), store, tmp_path / "b.log", "x")
+    assert result_of(cell, disturbed, store, tmp_path / "b.log") == undisturbed
+
+
+def result_of(cell, plan, store, journal):
+    """Run a search and return the arguments, state and value of each trial that ended by itself."""
+    run_search(cell, plan, store, journal, "x")
+    return [(t.params, t.state, t.value) for t in ended_trials(load_search(plan.storage, journal, "x"))]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_quasi_random_trials_cover_the_space_evenly(store, tmp_path, planted, seed):
+    plan = Tuning(n_trials=17, metric="hamming_loss", sampler="qmc")
+    cell = replace(cell_of("mlknn", search=CUBE), seed=seed)
+    first, *others = [params for params, _, _ in result_of(cell, plan, store, tmp_path / "a.log")]
+    assert first["s"] == 1.0  # the method's own value
+    # 16 points of a Sobol sequence: one in each sixteenth of every axis
+    assert sorted(int(4 * (point["s"] - 0.5)) for point in others) == list(range(16))
+    assert sorted(point["k"] for point in others) == sorted([*range(1, 9), *range(1, 9)])
+    assert [point["scale"] for point in others].count(None) == 8
 
 
 def test_the_search_never_sees_a_test_row(store, tmp_path, monkeypatch):

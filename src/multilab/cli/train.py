@@ -38,7 +38,7 @@ _SETTINGS: dict[str, _Values] = {
     "tune.metric": completion.metrics,
     "tune.folds": _choices("3"),
     "tune.order": _choices("1", "2"),
-    "tune.sampler": _choices("tpe", "random", "grid"),
+    "tune.sampler": _choices("tpe", "random", "qmc", "grid"),
     "tune.timeout": _choices("600"),
     "tune.pruner": _choices("none", "median"),
     "tune.storage": _choices("sqlite:///trials.db"),
@@ -176,7 +176,7 @@ def tune(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
       tune.n_trials=20        the number of finished trials; only the missing ones are run
       tune.metric=NAME        what is optimised (ranking_loss); its direction is known
       tune.folds=3            inner stratified folds; tune.order=1: of labels, 2: of pairs of labels
-      tune.sampler=tpe        tpe, random, or grid (the choices of every argument)
+      tune.sampler=tpe        tpe, random, qmc (quasi-random: covers the space evenly), or grid (all choices)
       tune.timeout=SECONDS    no new trial starts after that; at least one is finished
       tune.pruner=none        median: stop a trial that is worse than the median of earlier ones after an inner fold
       tune.storage=URL        Optuna storage such as sqlite:///trials.db; default: a journal in the store of cells

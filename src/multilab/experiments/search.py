@@ -12,6 +12,7 @@ import io
 import itertools
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +106,7 @@ def search(
     method, name = cell.method, name or _study_name(cell, tuning)
     space = distributions(method)
     direction: Any = "minimize" if METRICS[tuning.metric].direction == "min" else "maximize"
-    first = _grid(space) if tuning.sampler == "grid" else [_default_point(method, space)]
+    first = _first_points(tuning, method, space, cell)
     n_trials = min(tuning.n_trials, len(first)) if tuning.sampler == "grid" else tuning.n_trials
     began = time.monotonic()
     with open_database(tuning.storage) if tuning.storage else open_journal(journal) as own:
@@ -184,6 +185,35 @@ def default_trial(study: Any, method: Method) -> Any:
     return None
 
 
+def _first_points(tuning: Tuning, method: Method, space: Mapping[str, Any], cell: Cell) -> list[dict[str, Any]]:
+    """Return the points of the first trials: all of a grid or a quasi-random search, else the method's own values."""
+    default = _default_point(method, space)
+    if tuning.sampler == "grid":
+        return _grid(space)
+    if tuning.sampler == "qmc":
+        seed = seed_for(cell.seed, cell.split_ref.digest, method.seed_name, "quasi-random trials")
+        return _quasi_random(space, default, tuning.n_trials, seed)
+    return [default]
+
+
+def _quasi_random(space: Mapping[str, Any], default: dict[str, Any], n_trials: int, seed: int) -> list[dict[str, Any]]:
+    """Return the default point, then a scrambled Sobol sequence; more trials go on from where fewer end.
+
+    Optuna counts the points of the sequence in the study, and a search that is continued in a new journal would begin
+    it again. Here they are drawn ahead, in a study of their own.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study = optuna.create_study(sampler=optuna.samplers.QMCSampler(scramble=True, seed=seed))
+    study.enqueue_trial(default)
+    points = []
+    for _ in range(n_trials):
+        trial = study.ask(dict(space))
+        points.append(trial.params)
+        study.tell(trial, 0.0)
+    return points
+
+
 def _grid(space: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the points of a space of choices, in the order of the file."""
     choices = [getattr(s, "choices", ()) for s in space.values()]
@@ -216,9 +246,10 @@ def _within(space: Any, value: Any) -> bool:
 
 def _sampler(tuning: Tuning, seed: int) -> Any:
     random = optuna.samplers.RandomSampler
-    samplers = {"tpe": optuna.samplers.TPESampler, "random": random, "grid": random}  # a grid is enqueued
+    # the points of "qmc" and "grid" are enqueued
+    samplers = {"tpe": optuna.samplers.TPESampler, "random": random, "qmc": random, "grid": random}
     if tuning.sampler not in samplers:
-        raise ExperimentError(f"sampler {tuning.sampler!r} is not tpe, random or grid")
+        raise ExperimentError(f"sampler {tuning.sampler!r} is not tpe, random, qmc or grid")
     return samplers[tuning.sampler](seed=seed)
 
 

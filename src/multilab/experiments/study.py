@@ -45,7 +45,7 @@ Seconds = Annotated[  # an integer stays one: it is part of keys
     Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)] | None, Meta(description="a number of seconds > 0")
 ]
 VariantName = Annotated[str, Meta(pattern="^[a-z0-9_]+$", description="lower-case letters, digits and _")]
-Sampler = Literal["tpe", "random", "grid"]
+Sampler = Literal["tpe", "random", "qmc", "grid"]
 SAMPLERS: tuple[str, ...] = get_args(Sampler)
 Kind = Literal["as_printed", "fair", "counterfactual", "ablation"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -137,8 +137,9 @@ class Tuning:
         Key of `multilab.metrics.score_all`; its direction is looked up.
     conventions : str
         Preset of the metrics.
-    sampler : {"tpe", "random", "grid"}
-        ``grid`` tries all points of a space of ``choices``.
+    sampler : {"tpe", "random", "qmc", "grid"}
+        ``qmc`` covers the space evenly with a scrambled Sobol sequence; ``grid`` tries all points of a space of
+        ``choices``.
     timeout : float, optional
         Seconds after which no new trial starts; at least one trial is finished.
     pruner : {"none", "median"}
