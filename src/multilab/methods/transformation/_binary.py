@@ -9,10 +9,11 @@ from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import has_fit_parameter
 
 from multilab.methods._weights import Weights, check_takes_weights, weight_arguments
 from multilab.methods.base import MethodError
@@ -20,6 +21,8 @@ from multilab.methods.transformation._inputs import PLAIN_TREES
 
 Calibration = Literal["sigmoid", "libsvm", "none"] | None
 _FOLDS = 5  # of the held-out scores to which a sigmoid is fitted; fewer if the rarer class has fewer rows
+_VALIDATION = 0.1  # share of a label's rows that early stopping holds out, as in scikit-learn
+_NOT_STOPPED = {"early_stopping": False, "early_stopping_rounds": None}  # of scikit-learn; of boosting libraries
 
 
 class LabelScorer(Protocol):
@@ -93,6 +96,13 @@ def fit_label(
     LabelScorer
         The constant of the larger class (0/1, or -1/+1 for margins) where a class is empty, or has a single
         member and calibration would need two.
+
+    Notes
+    -----
+    A base that stops early stops for each label at its own iteration. Classifiers of scikit-learn hold out rows
+    themselves (``early_stopping=True``). One with ``early_stopping_rounds`` whose ``fit`` takes an ``eval_set``
+    (XGBoost, LightGBM, CatBoost) gets a stratified tenth of the label's rows, without weights, drawn by its
+    ``random_state`` (0 when None). A label with too few rows for that is fitted without early stopping.
     """
     rows = None
     if y.dtype == np.int8:
@@ -111,12 +121,41 @@ def fit_label(
     if rows is not None:
         matrix = matrix[np.ix_(rows, rows)] if pairwise else matrix[rows]
         weight = weight if weight is None else weight[rows]
+    validation: dict[str, Any] = {}
+    if stopping := _stopping(model):
+        if len(y) * _VALIDATION <= 1 or rarer < (3 if sigmoid else 2):  # a fold of the sigmoid has one of them less
+            model.set_params(**{name: _NOT_STOPPED[name.rpartition("__")[2]] for name in stopping})
+        elif has_fit_parameter(model, "eval_set"):
+            matrix, y, weight, validation = _held_out(model, matrix, y, weight)
+            rarer = min(int(y.sum()), len(y) - int(y.sum()))
     if sigmoid:
         model = CalibratedClassifierCV(model, method="sigmoid", ensemble=False, cv=min(_FOLDS, rarer))
-    return _Model(quiet_fit(model, matrix, y, weight), rows if pairwise else None)
+    return _Model(quiet_fit(model, matrix, y, weight, **validation), rows if pairwise else None)
 
 
-def quiet_fit(model: Any, matrix: Any, y: np.ndarray, weight: np.ndarray | None = None) -> Any:
+def _stopping(model: BaseEstimator) -> list[str]:
+    """Return the arguments by which a classifier, or a step of a pipeline, stops early."""
+    return [name for name, value in model.get_params().items() if name.rpartition("__")[2] in _NOT_STOPPED and value]
+
+
+def _held_out(
+    model: BaseEstimator, matrix: Any, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[Any, np.ndarray, np.ndarray | None, dict[str, Any]]:
+    """Return the inputs, labels and weights to fit to, and arguments of ``fit`` with the rows that are held out."""
+    seed = model.get_params().get("random_state")
+    seed = 0 if seed is None else seed
+    train, test = train_test_split(np.arange(len(y)), test_size=_VALIDATION, stratify=y, random_state=seed)
+    held = matrix[test], y[test]
+    if has_fit_parameter(model, "eval_X"):  # LightGBM from 4.7, where `eval_set` is deprecated
+        arguments: dict[str, Any] = dict(zip(("eval_X", "eval_y"), held, strict=True))
+    else:
+        arguments = {"eval_set": [held]}
+    if has_fit_parameter(model, "verbose"):  # XGBoost prints each iteration
+        arguments["verbose"] = False
+    return matrix[train], y[train], weight if weight is None else weight[train], arguments
+
+
+def quiet_fit(model: Any, matrix: Any, y: np.ndarray, weight: np.ndarray | None = None, **arguments: Any) -> Any:
     """Fit without scikit-learn's warning that ``SVC(probability=True)`` will be removed in 1.11.
 
     A tree takes a matrix of its own form (float32, dense or CSC) as it is: matrix and parameters were validated once
@@ -124,7 +163,7 @@ def quiet_fit(model: Any, matrix: Any, y: np.ndarray, weight: np.ndarray | None 
 
     Weights are passed by argument: the metadata routing of scikit-learn ends at the multi-label classifier.
     """
-    arguments = weight_arguments(model, weight)
+    arguments |= weight_arguments(model, weight)
     if isinstance(model, CalibratedClassifierCV):  # of a pipeline: the weights of its last step too
         arguments |= weight_arguments(model.estimator, weight)
     if _in_tree_form(model, matrix, "csc"):

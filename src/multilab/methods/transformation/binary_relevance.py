@@ -50,6 +50,12 @@ class BinaryRelevance(WeightedPartialClassifier):
     A label with one class in training (with "sigmoid": with a single member of the rarer class) has a
     constant score, that of the larger class. Labels are assigned at probability >= 0.5 or margin >= 0.
 
+    **Early stopping** is that of the base: with ``early_stopping=True`` (scikit-learn) or ``early_stopping_rounds``
+    (XGBoost, LightGBM, CatBoost) each label stops at its own iteration. scikit-learn holds out rows of the label; the
+    others get a stratified tenth of these as ``eval_set``, drawn by the ``random_state`` of the base (0 when None),
+    without weights. A label with fewer than 11 rows, or a single row of a class (with "sigmoid": two), is fitted
+    without early stopping.
+
     **Missing labels**: each label is fitted on the rows that observe it.
 
     ``gamma="scale"`` of an SVC is computed once from the full training set, also for the inner folds, where

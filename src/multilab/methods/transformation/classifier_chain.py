@@ -50,6 +50,8 @@ class ClassifierChain(WeightedPartialClassifier):
     -----
     Hard decisions (score >= 0.5, margin >= 0) are passed on, as in the paper and in scikit-multilearn.
 
+    **Early stopping** of each link: as in `BinaryRelevance`.
+
     **Missing labels**: a link is fitted on the rows that observe its label. As a feature of later links an unobserved
     label is the decision of its own link, as in prediction; that link has not seen the row.
 
