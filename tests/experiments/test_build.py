@@ -30,10 +30,9 @@ def test_an_estimator_is_the_one_that_hydra_builds(name):
     assert described(build(method)) == described(by_hydra)
 
 
-@pytest.mark.parametrize("made", [build, fitting.build], ids=["without Hydra", "with Hydra"])
-def test_costs_of_settings_decide(made):
+def test_costs_of_settings_decide():
     costs = {"policy": "expected_cost", "cost": {"fp": 1, "fn": [5, 2]}}
-    model = made(load_method("decide_calibrated").with_params(costs | {"calibration": None}))
+    model = build(load_method("decide_calibrated").with_params(costs | {"calibration": None}))
     model.fit([[0.1, 0.9], [0.8, 0.2]], [[0, 1], [1, 0]])
     assert model.thresholds_.tolist() == [1 / 6, 1 / 3]
 
