@@ -264,9 +264,9 @@ def _publish_runs(where: dict[str, str]) -> int:
 def keys(study: str, adopt: bool) -> None:
     """Write what identifies the work of each stage.
 
-    DVC runs the stages again whose file in .plan/STUDY changed. This one runs on every `dvc repro`: no heavy import,
-    unless data have to be prepared first. It also writes the settings that `dvc params` shows. With --adopt the cells
-    must be those of the settings and the code of today; `dvc commit -f` on the pipeline file then accepts the results.
+    DVC runs the stages again whose file in .plan/STUDY changed. This one runs on every `dvc repro`, and prepares the
+    data first. It also writes the settings that `dvc params` shows. With --adopt the cells must be those of today's
+    settings and versions; `dvc commit -f` on the pipeline file then accepts the results.
     """
     from multilab.experiments import stages
     from multilab.experiments.receipts import has_page

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # NumPy is not imported here, so that keys can be computed in a few milliseconds
+if TYPE_CHECKING:  # NumPy is not imported here, so that the command line starts at once
     import numpy as np
 
 

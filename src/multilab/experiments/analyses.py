@@ -1,8 +1,7 @@
 """Analyses of a study beyond scores: their units with keys, how they are run, and their tables.
 
 An analysis is a module: ``FILE`` is the stem of its table in ``reports/<study>/``, ``compute(unit, store)`` returns the
-rows of one :class:`Unit`, ``finish(rows)`` the table. Light on purpose (no NumPy), as ``cells``: keys are computed on
-every ``dvc repro``.
+rows of one :class:`Unit`, ``finish(rows)`` the table.
 """
 
 from __future__ import annotations
@@ -17,7 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from multilab.claims.paper import Analysis
 from multilab.core import declared_versions, json_digest
@@ -29,9 +30,6 @@ from multilab.experiments.fit_costs import blas_libraries, one_thread
 from multilab.experiments.method import named_metrics, names_in
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Unit", "module_of", "run_units", "tables", "units_of"]
 
@@ -213,8 +211,6 @@ def compute_unit(unit: Unit, store: Store) -> tuple[str, str | None]:
 
 def tables(units: Sequence[Unit], store: Store) -> Mapping[str, pd.DataFrame]:
     """Return the tables of finished units by the stem of their file."""
-    import pandas as pd
-
     rows: dict[ModuleType, list[pd.DataFrame]] = {}
     for unit in units:
         columns = {"method": unit.method, "dataset": unit.dataset, "split": unit.split, **store.arrays(unit.key)}

@@ -1,7 +1,4 @@
-"""Metrics of one cell from its stored scores, kept in the store: adding a metric never retrains.
-
-Light on purpose: a run whose cells and metrics are stored needs no NumPy.
-"""
+"""Metrics of one cell from its stored scores, kept in the store: adding a metric never retrains."""
 
 from __future__ import annotations
 
@@ -9,14 +6,15 @@ import contextlib
 import functools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from multilab.core import formulas_digest, read_sealed, write_sealed
+from multilab.datasets import load
 from multilab.experiments.cells import Cell
+from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-
-if TYPE_CHECKING:
-    import numpy as np
+from multilab.metrics import METRICS, score_all
 
 __all__ = ["cell_metrics", "evaluate_cell", "kept_metrics", "labels_of", "outdated_metrics"]
 
@@ -64,8 +62,6 @@ def evaluate_cell(
     metric of a paper comes with the preset ``conventions`` itself. Where a method predicts for single metrics, each of
     these is taken from its own prediction.
     """
-    from multilab.metrics import METRICS, score_all
-
     Y, arrays = labels_of(cell), store.arrays(cell.key)
     extra = tuple(extra)
     presets = [conventions, *{preset for _, preset in extra} - {conventions}]
@@ -85,8 +81,6 @@ def evaluate_cell(
 
 def labels_of(cell: Cell) -> np.ndarray:
     """Return the labels of the test rows of a cell."""
-    from multilab.experiments.fitting import indices
-
     _, test = indices(cell.split_ref)
     return _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test]
 
@@ -97,6 +91,4 @@ def _labels(dataset: str, digest: str) -> np.ndarray:
 
     The digest makes data that changed under their name another entry of the cache.
     """
-    from multilab.datasets import load
-
     return load(dataset).Y

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from multilab.datasets import prepared_meta
@@ -21,8 +22,6 @@ from multilab.metrics import METRICS
 from multilab.metrics.registry import defined, paper_metrics
 
 if TYPE_CHECKING:  # every train stage imports this file, and needs neither
-    import numpy as np
-
     from multilab.claims import PublishedTables
 
 __all__ = [
@@ -163,8 +162,6 @@ def sampling_errors(
 
 
 def _sampling_errors(work: tuple[Cell, tuple[str, ...]], store: Store, conventions: str) -> dict[str, float]:
-    import numpy as np
-
     cell, names = work
     Y, arrays = labels_of(cell), store.arrays(cell.key)
     draws = np.random.default_rng(0).integers(0, len(Y), (_DRAWS, len(Y)))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +21,11 @@ from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fit_costs import one_thread
 from multilab.experiments.fitting import CellInputs, indices, seeded_estimator
+from multilab.experiments.method import Method
 from multilab.experiments.seeds import seed_for
+from multilab.experiments.study import Tuning
 from multilab.methods.out_of_fold import out_of_fold_scores
 from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold
-
-if TYPE_CHECKING:
-    from multilab.experiments.method import Method
-    from multilab.experiments.study import Tuning
 
 __all__ = ["GroupFolds", "forget_groups", "inner_cells", "out_of_fold", "outer_ref", "with_grouped_decisions"]
 

@@ -1,7 +1,4 @@
-"""The plan of a study: its cells in order, and the units of its analyses; nothing is computed.
-
-Light on purpose, as ``cells``: every ``dvc repro`` makes a plan.
-"""
+"""The plan of a study: its cells in order, and the units of its analyses; nothing is computed."""
 
 from __future__ import annotations
 

@@ -10,9 +10,13 @@ import traceback
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from multilab.experiments import fitting
+import numpy as np
+import yaml
+
+from multilab.core import MultilabError
+from multilab.experiments import fitting, groups
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fit_costs import RECALL, Meter, blas_libraries, model_bytes, neighbour_recall, one_thread
@@ -25,16 +29,15 @@ from multilab.experiments.fitting import (
     inner_cells,
     out_of_fold,
 )
+from multilab.experiments.groups import with_grouped_decisions
 from multilab.experiments.hidden_labels import hide
 from multilab.experiments.method import build
 from multilab.experiments.records import check_arguments
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning
+from multilab.experiments.tables import table_inputs
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
 from multilab.model_selection import indices_digest
-
-if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel
-    import numpy as np
 
 __all__ = ["ensure", "gather", "give_up", "inner_inputs", "run_cell"]
 
@@ -57,8 +60,6 @@ def gather(cell: Cell, store: Store) -> CellInputs:
     if cell.kind == "train" and cell.reads:
         inputs = base_score_inputs(cell, [store.arrays(read.key)["scores"] for read in cell.reads])
     elif cell.split_ref.encoder:
-        from multilab.experiments.tables import table_inputs  # imports pandas
-
         inputs = table_inputs(cell, store)
     else:
         inputs = feature_inputs(cell)
@@ -82,8 +83,6 @@ def inner_inputs(cell: Cell, tuning: Tuning, store: Store) -> list[CellInputs]:
         chosen = {read.method.name: _chosen(read, store) for read in cell.reads if read.kind == "train"}
         cell = replace(cell, method=replace(cell.method, member_params=chosen))
     if cell.split_ref.groups:
-        from multilab.experiments import groups
-
         return [gather(inner, store) for inner in groups.inner_cells(cell, tuning)]
     return [gather(inner, store) for inner in inner_cells(cell, tuning)]
 
@@ -108,8 +107,6 @@ def run_cell(cell: Cell, store: Store) -> str | None:
     """Run one cell and store it; return ``None``, or the one-line reason of its failure (stored as a record)."""
     if store.has(cell.key):
         return None
-    from multilab.core import MultilabError
-
     record: dict[str, Any] = {"key": cell.key, "label": cell.label, "parts": cell.identity, **_environment(cell)}
     began = time.perf_counter()
     try:
@@ -159,8 +156,6 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
         method = method.with_params(result.best)
         tuned = {"tuned": result.best, "tune_seconds": meter.seconds}
     if cell.split_ref.groups:
-        from multilab.experiments.groups import with_grouped_decisions
-
         method = with_grouped_decisions(cell, method)
     fit, predict = Meter(), Meter()
     estimator, arrays = fit_and_score(cell, method, inputs, fit, predict)
@@ -189,8 +184,6 @@ def _scores(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, 
         cell = replace(cell, method=cell.method.with_params(_chosen(train, store)))
     fit = Meter()
     if cell.split_ref.groups:
-        from multilab.experiments import groups
-
         scores = groups.out_of_fold(cell, inputs, fit)
     else:
         scores = out_of_fold(cell, inputs, fit)
@@ -212,8 +205,6 @@ def _environment(cell: Cell) -> dict[str, Any]:
 
 
 def _config(cell: Cell) -> str:
-    import yaml
-
     content = {"cell": cell.label, "protocol": json.loads(cell.split_ref.protocol), **cell.identity}
     content["method"] = cell.method.identity()
     return yaml.dump(content, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)

@@ -7,11 +7,11 @@ ones are reported at the end. The page, ``reports.study.write_report``, and ``pu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from multilab import datasets, model_selection
 from multilab.claims.paper import find
 from multilab.core import changed_files, record_checksums, report_dir
+from multilab.experiments.cells import Cell
 from multilab.experiments.dvc_files import run_command, write_parameters
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import run_cells
@@ -21,9 +21,6 @@ from multilab.experiments.receipts import adopt_results, drop_stale_receipts, pu
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, load_study
 from multilab.statistics.result_files import KEY_DIGITS
-
-if TYPE_CHECKING:  # imported where they are needed: the stage `keys` imports this file on every `dvc repro`
-    from multilab.experiments.cells import Cell
 
 __all__ = ["analyses", "base_scores", "evaluate", "keys", "preprocess", "restore_tables", "train", "write_tables"]
 

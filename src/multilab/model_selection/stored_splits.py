@@ -1,7 +1,4 @@
-"""Splits stored next to the prepared dataset.
-
-Importing this module, and :func:`split_digests`, need neither NumPy nor SciPy.
-"""
+"""Splits stored next to the prepared dataset."""
 
 from __future__ import annotations
 
@@ -11,18 +8,18 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from multilab.core.digests import json_digest
 from multilab.core.files import read_json, write_atomically
 from multilab.core.versions import files_digest
+from multilab.datasets.dataset import Dataset
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.prepared import load, prepare, prepared_folder
 from multilab.model_selection.protocol import normalise_protocol
-
-if TYPE_CHECKING:
-    from multilab.datasets.dataset import Dataset
-    from multilab.model_selection.train_test_splits import Split
+from multilab.model_selection.train_test_splits import Split, make_splits
 
 
 def splits(name: str, protocol: Mapping[str, Any]) -> list[Split]:
@@ -60,8 +57,6 @@ def splits(name: str, protocol: Mapping[str, Any]) -> list[Split]:
 def split_digests(name: str, protocol: Mapping[str, Any]) -> list[str] | None:
     """Return the digests of the splits of a protocol, or None if they are not stored yet.
 
-    Reads text only, so that the keys of cells can be computed in milliseconds.
-
     Examples
     --------
     >>> from multilab.model_selection import split_digests, splits
@@ -76,8 +71,6 @@ def split_digests(name: str, protocol: Mapping[str, Any]) -> list[str] | None:
 
 
 def _compute(name: str, protocol: Mapping[str, Any]) -> list[Split]:
-    from multilab.model_selection.train_test_splits import make_splits
-
     dataset = load(name)
     try:
         if within := protocol.get("within"):
@@ -89,10 +82,6 @@ def _compute(name: str, protocol: Mapping[str, Any]) -> list[Split]:
 
 def _inner_splits(name: str, dataset: Dataset, protocol: Mapping[str, Any], within: Mapping[str, Any]) -> list[Split]:
     """Return folds of the training rows of a split."""
-    import numpy as np
-
-    from multilab.model_selection.train_test_splits import Split, make_splits
-
     if within["split"] < 0:
         rows = np.arange(dataset.Y.shape[0])
     else:
@@ -123,10 +112,6 @@ def _record(folder: Path, plan: dict[str, Any]) -> dict[str, Any] | None:
 
 def _read(folder: Path, plan: dict[str, Any]) -> list[Split] | None:
     """Return the stored splits if their row indices have the recorded digests, else None."""
-    import numpy as np
-
-    from multilab.model_selection.train_test_splits import Split
-
     record = _record(folder, plan)
     if record is None:
         return None
@@ -143,8 +128,6 @@ def _read(folder: Path, plan: dict[str, Any]) -> list[Split] | None:
 
 
 def _write(folder: Path, plan: dict[str, Any], computed: list[Split]) -> None:
-    import numpy as np
-
     arrays = {f"{i}/{key}": getattr(s, key) for i, s in enumerate(computed) for key in ("train", "test")}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
