@@ -12,13 +12,14 @@ import pytest
 
 from helpers.keys import PART, raise_version
 from multilab.core import versions
+from multilab.experiments.cell_metrics import _metrics_file
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
 from multilab.methods import ELM, MLkNN
-from multilab.metrics import METRICS
+from multilab.metrics import METRICS, registry
 
 OWN = """
 import numpy as np
@@ -322,3 +323,25 @@ def test_a_method_of_ones_own_that_names_no_metric_chooses_by_all(folder, monkey
     raise_version(monkeypatch, METRICS["coverage"].formula)
     assert key("mymodule.Own") != keys[0]
     assert key("mymodule.Own", metric="jaccard") == keys[1]
+
+
+def test_kept_metrics_follow_the_files_that_a_metric_of_ones_own_imports(folder, tmp_path, monkeypatch):
+    def kept(shift):
+        (folder / "myhelper.py").write_text(f"SHIFT = {shift}\n")
+        (folder / "mymetric.py").write_text(
+            "from multilab.metrics.registry import metric\nfrom myhelper import SHIFT\n"
+            "@metric('Mine', 'max', 'decisions', source='a test')\n"
+            "def mine(counts, conventions):\n    'Return the share of wrong cells, shifted.'\n"
+            "    return counts.share_wrong + SHIFT\n"
+        )
+        importlib.invalidate_caches()
+        importlib.import_module("mymetric")
+        file = _metrics_file("0" * 64, Store(tmp_path), "default")
+        for table in (registry._ALL, registry._STANDARD):
+            table.pop("mine")
+        del sys.modules["mymetric"], sys.modules["myhelper"]
+        return file
+
+    without = _metrics_file("0" * 64, Store(tmp_path), "default")
+    assert len({without, kept(1), kept(22)}) == 3
+    assert kept(1) == kept(1)

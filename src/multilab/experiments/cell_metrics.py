@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from multilab.core import formulas_digest, read_sealed, write_sealed
+from multilab.core import formulas_digest, json_digest, outside_code, read_sealed, write_sealed
 from multilab.datasets import load
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import indices
@@ -50,7 +50,10 @@ def outdated_metrics(store: Store) -> list[Path]:
 
 
 def _code() -> str:
-    return formulas_digest("experiments/cell_metrics.py")[:16]
+    """Return the digest of the files of formulas, and of the user's files that define a metric."""
+    own = [f"{one.formula.__module__}.{name}" for name, one in METRICS.items()]
+    files = outside_code(name for name in own if not name.startswith("multilab.")).files
+    return json_digest([formulas_digest("experiments/cell_metrics.py"), sorted(files.values())])[:16]
 
 
 def evaluate_cell(
