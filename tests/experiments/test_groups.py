@@ -15,7 +15,7 @@ from multilab.experiments.fitting import indices
 from multilab.experiments.method import build, load_method
 from multilab.experiments.running import ensure, gather, inner_inputs
 from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import ObservedShare, Tuning
 from multilab.experiments.tables import _encoded, encoded_rows
 from multilab.methods import out_of_fold
 from multilab.models import load_model
@@ -64,6 +64,14 @@ def test_inner_folds_of_a_search(store):
     assert inner[2].label.endswith("inner fold 2")
     every = grouped.inner_cells(Cell("train", cell.split_ref, cell.method), Tuning(n_trials=2, folds=2))
     assert len({one.key for one in every}) == 2
+
+
+def test_a_search_sees_no_hidden_label(store):
+    cell = cell_of("mlknn", observed=ObservedShare(0.5))
+    _, rows = indices(cell.split_ref)
+    assert (gather(cell, store).Y_test == load("visits").Y[rows]).all()  # those of a test are complete
+    hidden = [fold.Y_test == -1 for fold in inner_inputs(cell, Tuning(n_trials=2, folds=3), store)]
+    assert 0.3 < np.mean(np.concatenate(hidden)) < 0.7  # 160 draws: .5 within five standard errors
 
 
 def test_out_of_fold_scores_and_the_decisions_of_a_cell(store, monkeypatch):

@@ -29,6 +29,7 @@ from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold
 
 __all__ = ["GroupFolds", "forget_groups", "inner_cells", "out_of_fold", "outer_ref", "with_grouped_decisions"]
 
+RESULTS_VERSION = 2  # 2: a search on grouped rows sees no label that `observed` hides
 _DECISIONS = re.compile(r"multilab\.decision\..*\b(TunedThreshold|CalibratedMultiLabel)Classifier")
 _FOLDS = 5  # their default
 

@@ -1,6 +1,6 @@
 """Training labels that the setting `observed` hides, and what a method sees instead.
 
-Only the keys of cells with the setting ``observed`` hold the digest of this module. What is hidden is drawn from the
+What is hidden is drawn from the
 seed and the data alone: it is the same for all methods, for a method and the base learners whose scores it reads, and
 for a training set and the inner folds of it; what is observed at a smaller share is observed at a larger one too.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from multilab.experiments.seeds import seed_for
 
-if TYPE_CHECKING:  # the digest of this module is that of what decides the hidden labels
+if TYPE_CHECKING:  # they import this module
     from multilab.experiments.cells import Cell
     from multilab.experiments.fitting import CellInputs
 
@@ -64,5 +64,5 @@ def hide(inputs: CellInputs, train: np.ndarray, test: np.ndarray, cell: Cell) ->
         return np.where(observed, Y, -1).astype(np.int8)
 
     # the validation labels of a search are training labels too
-    Y_test = inputs.Y_test if ref.inner is None else hidden(inputs.Y_test, test)
+    Y_test = inputs.Y_test if ref.inner_fold is None else hidden(inputs.Y_test, test)
     return replace(inputs, Y_train=hidden(inputs.Y_train, train), Y_test=Y_test)
