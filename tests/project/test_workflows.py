@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from multilab.core import write_content
+from multilab.experiments.study import load_study
 
 PINNED = re.compile(r"- uses: (?:[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./\.github/actions/\w+)")
 
@@ -134,6 +136,36 @@ def test_the_gate_of_a_pull_request_recomputes_the_cells_whose_scores_it_changes
     assert {"flags/7/relm", "flags/3/mlknn"} < set(cells)  # neither hides behind the cells of the new method
     assert code == 0
     assert arena(scores=scores, fails=True)[0] == 1
+
+
+@pytest.fixture
+def studies(checkout, monkeypatch):
+    """The script that recomputes results of the studies that a change touches."""
+    monkeypatch.chdir(checkout)
+    spec = importlib.util.spec_from_file_location("studies", checkout / ".ci" / "studies.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+@pytest.mark.parametrize(
+    ("file", "touched"),
+    [
+        ("src/multilab/methods/solvers/penalties.py", {"mlwse-core"}),
+        ("src/multilab/methods/neighbours/_search.py", {"mlwse-core", "lwmf"}),
+        ("src/multilab/methods/base.py", {"mlwse-core", "lwmf"}),
+        ("conf/study/lwmf.yaml", {"lwmf"}),
+        ("src/multilab/reports/study.py", set()),
+    ],
+)
+def test_a_change_touches_the_studies_whose_results_it_can_reach(studies, file, touched):
+    assert {name for name in ("mlwse-core", "lwmf") if studies.touched(load_study(name), {file})} == touched
+
+
+def test_the_results_that_a_change_recomputes_are_drawn_by_its_commit(studies, benchmark_data):
+    first, again, other = (studies.drawn(load_study("mlwse-core"), commit) for commit in ("a", "a", "b"))
+    assert first == again != other
+    assert len({*first}) == 10
 
 
 def test_the_workflow_of_the_arena_runs_its_gate_when_scores_or_code_change(workflows):

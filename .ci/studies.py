@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Recompute ten results of each committed study that a change touches: python .ci/studies.py [BASE].
+
+BASE is the commit to compare the checkout with (default: HEAD^1, the target branch of a merge). A study is touched by
+its settings, those of its methods, and the files of the classes and functions that compute its results. The results
+are drawn by the commit among those that took less than twenty seconds. The data set ccd, which may not be copied, is
+left out, and so are methods whose packages are not installed. Exit code 1: a number is wrong.
+"""
+
+import inspect
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from multilab.core.versions import reached
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.method import Method, class_names, located
+from multilab.experiments.plan import Plan
+from multilab.experiments.study import Study, load_study
+from multilab.statistics.result_files import CELL, read_measured, read_table
+
+RESULTS, SECONDS = 10, 20.0
+
+
+def git(*words: str) -> str:
+    """Return what git prints."""
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def files_of(method: Method) -> set[str]:
+    """Return the files that compute the results of a method, and its settings, as git names them."""
+    code = reached(tuple(map(located, class_names(method.identity()))))
+    paths = {
+        Path(file)
+        for thing in code
+        if not isinstance(thing, dict | list | tuple | set | frozenset)
+        if (file := inspect.getsourcefile(inspect.unwrap(thing)))
+    }
+    own = {
+        path.resolve().relative_to(Path.cwd()).as_posix() for path in paths if path.resolve().is_relative_to(Path.cwd())
+    }
+    return own | {f"conf/{folder}/{method.name}.yaml" for folder in ("method", "entrant")}
+
+
+def touched(study: Study, changed: set[str]) -> bool:
+    """Return whether a change of files can reach a result of a study."""
+    name = study.name
+    if changed & {f"conf/study/{name}.yaml", f"reports/{name}/scores.csv.gz", "src/multilab/experiments/fitting.py"}:
+        return True
+    for column in study.all_methods:
+        try:
+            if changed & files_of(study.method(column)):
+                return True
+        except ExperimentError:  # a package is not installed
+            continue
+    return False
+
+
+def drawn(study: Study, seed: str) -> list[str]:
+    """Return the names of some cheap results."""
+    folder = Path("reports") / study.name
+    measured = read_measured(folder)
+    seconds = measured.filter(like="_seconds").sum(axis=1)
+    if (folder / "tuned.csv").is_file():
+        tuned = read_table(folder / "tuned.csv").drop_duplicates(CELL)[[*CELL, "tune_seconds"]]
+        seconds += measured[CELL].merge(tuned, on=CELL, how="left")["tune_seconds"].fillna(0.0)
+    cheap = measured[(seconds < SECONDS) & (measured["dataset"] != "ccd")]
+    here = {cell.row for cell in Plan(study).cells if installed(cell.method)}
+    cells = [row for row in cheap[CELL].itertuples(index=False, name=None) if row in here]
+    return ["/".join(map(str, cell)) for cell in random.Random(seed).sample(cells, min(RESULTS, len(cells)))]
+
+
+def installed(method: Method) -> bool:
+    """Return whether the packages of a method are there."""
+    try:
+        method.check_installed()
+    except ExperimentError:
+        return False
+    return True
+
+
+def main(base: str = "HEAD^1") -> int:
+    """Run the gate of each touched study; return 1 if one fails."""
+    changed, commit, failed = set(git("diff", "--name-only", base).splitlines()), git("rev-parse", "HEAD"), False
+    for keys in sorted(Path("reports").glob("*/keys.csv")):
+        study = load_study(keys.parent.name)
+        if not touched(study, changed):
+            print(f"{study.name}: not touched", flush=True)
+            continue
+        cells = ",".join(drawn(study, commit))
+        command = ["multilab", "gate", "--study", study.name, "--cell", cells]
+        failed |= bool(subprocess.run(command, check=False).returncode)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))
