@@ -370,3 +370,72 @@ def test_a_mutant_is_placed_where_its_function_has_moved(script, tmp_path):
     assert mutants.placed(mutant, tmp_path) == (other, 12)
     other.write_text(SAMPLE.replace("X += ", "X = X + "))
     assert mutants.placed(mutant, tmp_path) is None
+
+
+EDIT = """=== 7 A name changes.
+raise: Ridge
+study: {methods: [ridge]}
+$ multilab results
+--- a.py
++++ b.py
+@@
+-    one = 1
++    first = 1
+@@
+     return 2
+--- c.py
+@@
++new = True
+"""
+
+
+def test_an_edit_is_made_where_its_text_is_and_nowhere_else(script, tmp_path):
+    edits = script("edits")
+    (edit,) = edits.read_edits(f"Words of explanation.\n\n{EDIT}")
+    assert (edit.number, edit.commands, edit.raised, edit.study) == (
+        7,
+        ["multilab results"],
+        "Ridge",
+        {"methods": ["ridge"]},
+    )
+    source = 'class Ridge:\n    """Ridge."""\n\n    one = 1\n    return 2\n'
+    (tmp_path / "a.py").write_text(source)
+    edits.apply(edit, tmp_path, raising=False)
+    assert not (tmp_path / "a.py").exists()
+    assert (tmp_path / "b.py").read_text() == source.replace("one", "first")
+    assert (tmp_path / "c.py").read_text() == "new = True\n"
+    (tmp_path / "a.py").write_text(source + "    one = 1\n")
+    with pytest.raises(edits.Lost):
+        edits.apply(edit, tmp_path, raising=False)
+
+
+def test_a_version_is_declared_or_raised(script):
+    edits = script("edits")
+    source = "class A:\n    results_version = 4\n\n\nclass B(A):\n    pass\n\n\nB()\n"
+    spaces: dict[str, object] = {}
+    exec(edits.with_raise(edits.with_raise(edits.with_raise(source, "A"), "B"), "RESULTS_VERSION"), spaces)
+    assert (spaces["A"].results_version, spaces["B"].results_version, spaces["RESULTS_VERSION"]) == (5, 2, 2)
+    metrics = "@metric(\n    'A',\n)\ndef a():\n    pass\n\n\n@metric('B', version=2)\ndef b():\n    pass\n"
+    calls: list[dict[str, int]] = []
+    exec(
+        edits.with_raise(edits.with_raise(metrics, "a"), "b"),
+        {"metric": lambda *_, **options: calls.append(options) or (lambda function: function)},
+    )
+    assert calls == [{"version": 2}, {"version": 3}]
+    with pytest.raises(edits.Lost):
+        edits.with_raise(source, "C")
+
+
+def test_an_old_number_and_an_old_file_are_found(script):
+    edits = script("edits")
+
+    def outputs(printed, **stored):
+        return edits.Outputs([printed], printed, "", stored, frozenset())
+
+    fresh = outputs("genes, kfold2\nmlknn  0.1250  1.2 s\n", scores="a")
+    old = "genes, 2 folds (seed 1)\nmlknn  0.1875  0.1 s\n"
+    same = outputs(f"{old}\ngenes, kfold2\nmlknn  0.1250  0.0 s\n", scores="a", others="b")
+    assert not same.difference(fresh, ["results"])  # what has another name is no difference, nor is a time
+    assert outputs("genes, kfold2\nmlknn  0.1251  1.2 s\n", scores="a").difference(fresh, ["results"])
+    assert outputs(old, scores="a").difference(fresh, ["results"])
+    assert outputs("genes, kfold2\nmlknn  0.1250  1.2 s\n", scores="b").difference(fresh, ["results"]) == "scores"
