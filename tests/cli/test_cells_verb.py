@@ -7,12 +7,15 @@ import shutil
 
 import pytest
 
+from helpers.keys import raise_version
 from multilab.cli import main
+from multilab.core import versions
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.conf import load_protocol
 from multilab.experiments.inventory import Inventory, base_method, protocol_text
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.store import Store
+from multilab.methods.neighbours.mlknn import MLkNN
 
 TRAIN = ["dataset=scenario3", "publish=false", "metrics=[hamming_loss]"]
 
@@ -91,13 +94,12 @@ def test_a_listed_setting_is_also_one_of_what_is_read(store, capsys):
 
 
 def test_results_of_other_code_are_outdated(store, capsys, monkeypatch):
-    monkeypatch.setattr(Method, "code", lambda self: "changed" if self.name == "mlknn" else code(self))
-    lines = cells(capsys, "list").out.splitlines()
+    with monkeypatch.context() as patch:
+        raise_version(patch, MLkNN)
+        lines = cells(capsys, "list").out.splitlines()
+    versions._versions.cache_clear()
     assert sum(" outdated " in line for line in lines) == 17  # the stacking method reads scores of mlknn
     assert not any(" done " in line for line in lines)
-
-
-code = Method.code
 
 
 def test_why_describes_a_protocol(store, capsys):
@@ -146,10 +148,15 @@ def test_clean_finds_what_is_damaged_and_half_written(store, capsys):
 
 def test_clean_removes_outdated_results_only_on_request(store, capsys, monkeypatch):
     cells(capsys, "clean", "--yes")
-    monkeypatch.setattr(Method, "code", lambda self: "changed" if self.params.get("k") == 3 else code(self))
+    declared = Method.versions
+
+    def raised(method, steps=()):
+        return {"MLkNN": [2]} if method.params.get("k") == 3 else declared(method, steps)
+
+    monkeypatch.setattr(Method, "versions", raised)
     assert "0 cells" in cells(capsys, "clean").out
     text = cells(capsys, "clean", "--outdated").out
-    assert text.count("outdated: other code: scenario3, kfold3") == 3
+    assert text.count("outdated: other declared versions: scenario3, kfold3") == 3
     cells(capsys, "list")  # keeps the metrics of cells in the store
     cells(capsys, "clean", "--outdated", "--yes")
     assert not store.has(key_of(k=3))

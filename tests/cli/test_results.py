@@ -243,10 +243,10 @@ def test_a_method_that_is_not_that_of_its_file_is_shown_as_its_class(name):
 
 
 def test_results_of_other_code_are_left_out_and_counted(folder, capsys, monkeypatch):
-    monkeypatch.setattr(Method, "code", lambda self: "changed")
+    monkeypatch.setattr(Method, "versions", lambda self, steps=(): {"Changed": [2]})
     printed = results(capsys)
     assert "no results" in printed.out
-    assert "left out: 15 results (other code)" in printed.err
+    assert "left out: 15 results (other declared versions)" in printed.err
 
 
 def test_metrics_are_computed_once(folder, capsys, monkeypatch):

@@ -52,7 +52,7 @@ def test_long_progress_prints_a_line_every_ten_seconds(capsys, monkeypatch):
 def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys):
     from types import SimpleNamespace
 
-    from multilab.experiments import execute, verify
+    from multilab.experiments import verify
     from multilab.experiments.store import Store
 
     store = Store(tmp_path)
@@ -60,7 +60,7 @@ def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys
     messages = {"a": ["ConvergenceWarning: stopped early", "UserWarning: other"], "b": []}
     for letter, warnings in messages.items():
         store.write(letter * 64, {}, {"warnings": warnings}, "")
-    monkeypatch.setattr(execute, "run_cells", lambda *_, **__: {})
+    monkeypatch.setattr(verify, "run_cells", lambda *_, **__: {})
     verify._run(SimpleNamespace(limits=None), cells, str(tmp_path), "quick")
     line = "warnings in 1 of 2 cells (ConvergenceWarning 1, UserWarning 1); --store FOLDER keeps their records\n"
     assert capsys.readouterr().out == line

@@ -191,7 +191,7 @@ def _run(argv: list[str]) -> int:
         message = _one_line(argv, error)
         if message is None or os.environ.get("MULTILAB_TRACEBACK"):
             raise
-        return _refuse(message)
+        return _refuse(message, getattr(error, "exit_code", 2))
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
@@ -199,10 +199,10 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: object) -
     print(printable(f"{category.__name__}: {message}"), file=sys.stderr)
 
 
-def _refuse(message: str) -> int:
-    """Print one line to stderr, control characters escaped; return the exit code of what a user can fix."""
+def _refuse(message: str, code: int = 2) -> int:
+    """Print one line to stderr, control characters escaped; return the exit code."""
     print(printable(f"Error: {message}"), file=sys.stderr)
-    return 2
+    return code
 
 
 def _usage(argv: list[str], error: click.UsageError) -> str:

@@ -115,6 +115,9 @@ def _writable(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return value
 
 
+fresh_option = click.option(
+    "--fresh", is_flag=True, help="Compute stored results again, compare, and replace those that differ."
+)
 output_option = functools.partial(click.option, "-o", "--output", metavar="FILE", callback=_writable)
 tracking_option = click.option("--tracking-uri", metavar="URI", help="MLflow store (default: as for `multilab train`).")
 model_argument = click.argument("model", type=MODEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -17,6 +18,7 @@ from multilab.cli.files import named_dataset
 from multilab.cli.options import CELL, DATASET, METHOD, METRIC, STUDY, engine_options
 from multilab.core import MultilabError
 from multilab.core.messages import unknown_name
+from multilab.core.text import excerpt, visible
 from multilab.experiments.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from multilab.experiments.remotes import Remote
     from multilab.experiments.store import Store
 
+_AT_ONCE = 50  # cells recomputed in one temporary store
+_SHOWN = 10  # changed files in the table of a key
 _THREADS = 4  # cells copied at the same time: a remote waits for the network, not for the processor
 
 _dataset = click.option("--dataset", type=DATASET, metavar="NAME,...", help="Datasets; patterns such as 'yahoo-*' too.")
@@ -44,15 +48,19 @@ def store() -> None:
 @_dataset
 @_method
 @click.option(
-    "--status", type=click.Choice(["done", "outdated", "failed", "broken"]), help="Only cells of this status."
+    "--status",
+    type=click.Choice(["done", "unchecked", "outdated", "failed", "broken"]),
+    help="Only cells of this status.",
 )
 @click.option("--metric", type=METRIC, default="hamming_loss", show_default=True, help="The metric to show.")
 def list_cells(dataset: str | None, method: str | None, status: str | None, metric: str) -> None:
     """List the cells, one per line.
 
     A line shows key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings. A cell is
-    outdated if the current code, libraries or data would give it another key.
+    outdated if the current code, libraries or data would give it another key. It is unchecked if files of multilab have
+    changed since, and it was not recomputed: `multilab store check`.
     """
+    from multilab.experiments.checks import changed_cells, note, note_old, standing
     from multilab.experiments.inventory import Inventory, protocol_text
     from multilab.experiments.progress import ProgressBar
     from multilab.experiments.store import Store
@@ -64,13 +72,18 @@ def list_cells(dataset: str | None, method: str | None, status: str | None, metr
     inventory, total, count = Inventory(results), 0, 0
     cells = list(inventory.cells(named_dataset(dataset or "*", {}), method or "*"))
     cells.sort(key=lambda cell: (cell.dataset, cell.method, protocol_text(cell.protocol), cell.split, cell.kind))
-    print(f"{'key':<14}{'status':<10}{'date':<18}{'seconds':>9}{'kB':>9}{metric:>15}  cell")
+    note_old(results)
+    note(changed := changed_cells(cells, inventory))
+    unchecked = standing(changed)
+    print(f"{'key':<14}{'status':<11}{'date':<18}{'seconds':>9}{'kB':>9}{metric:>15}  cell")
     progress = ProgressBar("cells") if len(cells) > 200 else None
     for cell in progress(cells, len(cells)) if progress else cells:
         state = "outdated" if cell.status == "done" and inventory.outdated(cell) else cell.status
+        state = "unchecked" if state == "done" and cell.key in unchecked else state
         if status in (None, state):
             size = folder_size(results.path(cell.key))
-            print(_line(cell, state, size, _score(inventory, cell, state, metric), inventory))
+            line = _line(cell, state, size, _score(inventory, cell, state, metric), inventory)
+            print(f"{line} ({unchecked[cell.key]})" if state == "unchecked" else line)
             total, count = total + size, count + 1
     print(f"{count} cells, {total / 1e6:.1f} MB, in {results.root}")
 
@@ -87,13 +100,53 @@ def show(key: str) -> None:
 
 @store.command()
 @click.argument("key", type=CELL)
-@click.argument("other", type=CELL)
-def why(key: str, other: str) -> None:
-    """Show the differences between two cells."""
+@click.argument("other", type=CELL, required=False)
+def why(key: str, other: str | None) -> None:
+    """Show what a key holds and what has changed since, or the differences between two cells."""
     from multilab.experiments.store import Store
 
     results = Store()
-    print("\n".join(differences(results, results.find(key), results.find(other))))
+    if other is not None:
+        print("\n".join(differences(results, results.find(key), results.find(other))))
+        return
+    rows = explanation(results, results.find(key))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for part, then, now in rows:
+        print(f"{part:<{widths[0]}}  {then:<{widths[1]}}  {now}".rstrip())
+
+
+@store.command()
+@_dataset
+@_method
+@click.option("--all", "every", is_flag=True, help="All of them.")
+def check(dataset: str | None, method: str | None, every: bool) -> int:
+    """Recompute results whose files have changed since, and compare.
+
+    Without --all, it recomputes the cheapest of each class and another one. Equal results are not unchecked any more.
+    Exit code 1: a result differs, or cannot be recomputed. `multilab study run` checks analyses.
+    """
+    from multilab.experiments.checks import advice, changed_cells, recompute, sample
+    from multilab.experiments.execute import compute_within
+    from multilab.experiments.inventory import Inventory
+    from multilab.experiments.progress import ProgressBar
+    from multilab.experiments.store import Store
+
+    results = Store()
+    inventory = Inventory(results)
+    found = changed_cells(inventory.cells(named_dataset(dataset or "*", {}), method or "*"), inventory)
+    chosen = [one for one in found if not one.equal] if every else sample(found)
+    differences: dict[str, str] = {}
+    for start in ProgressBar("check")(range(0, len(chosen), _AT_ONCE), math.ceil(len(chosen) / _AT_ONCE)):
+        differences |= recompute(chosen[start : start + _AT_ONCE], results, compute_within)
+    for one in chosen:
+        if text := differences.get(one.item.key, "it cannot be recomputed"):
+            print(f"{one.group}: {one.item.label}: {text}")
+    if differing := [one for one in chosen if differences.get(one.item.key)]:
+        print(advice(differing))
+    equal = sum(not text for text in differences.values())
+    unchecked = sum(not one.equal for one in found)
+    print(f"{len(found)} results of changed files: {equal} recomputed and equal, {unchecked} unchecked")
+    return int(equal < len(chosen))
 
 
 @store.command()
@@ -115,8 +168,9 @@ def add(study: str, retry_unfinished: bool) -> int:
 @_dataset
 @_method
 @click.option("--outdated", is_flag=True, help="Also cells that are out of date.")
+@click.option("--unchecked", is_flag=True, help="Also cells whose files have changed, except recomputed ones.")
 @click.option("--yes", is_flag=True, help="Remove them.")
-def clean(dataset: str | None, method: str | None, outdated: bool, yes: bool) -> None:
+def clean(dataset: str | None, method: str | None, outdated: bool, unchecked: bool, yes: bool) -> None:
     """Remove failed, broken and half-written cells.
 
     Without --yes, the command only lists them. With --outdated and no --dataset or --method, it also removes encoded
@@ -125,7 +179,7 @@ def clean(dataset: str | None, method: str | None, outdated: bool, yes: bool) ->
     from multilab.experiments.store import Store
 
     results = Store()
-    doomed = list(removable(results, named_dataset(dataset or "*", {}), method or "*", outdated))
+    doomed = list(removable(results, named_dataset(dataset or "*", {}), method or "*", outdated, unchecked))
     caches = list(outdated_caches(results)) if outdated and not (dataset or method) else []
     total = 0
     for path, text in [*doomed, *caches]:
@@ -138,8 +192,9 @@ def clean(dataset: str | None, method: str | None, outdated: bool, yes: bool) ->
             shutil.rmtree(path)
         else:
             path.unlink()
-        for kept in results.root.glob(f".metrics/*/{path.name}.json"):
-            kept.unlink(missing_ok=True)
+        for pattern in (f".metrics/*/{path.name}.json", f".checked/{path.name}.*"):
+            for kept in results.root.glob(pattern):
+                kept.unlink(missing_ok=True)
     swept = results.sweep() if yes and not (dataset or method) else 0
     waiting = 0 if dataset or method else sum(1 for _ in results.root.glob(".part-*"))
     what = f"{len(doomed)} cells" + (f" and {len(caches)} outdated caches" if caches else "")
@@ -193,7 +248,7 @@ def _line(cell: StoredCell, state: str, size: int, score: str, inventory: Invent
     started, seconds = cell.record.get("started"), cell.record.get("fit_seconds")
     date = time.strftime("%Y-%m-%d %H:%M", time.localtime(started)) if started else "?"
     took = "" if seconds is None else f"{seconds:.2f}"
-    head = f"{cell.key[:12]:<14}{state:<10}{date:<18}{took:>9}{size / 1e3:>9.1f}{score:>15}"
+    head = f"{cell.key[:12]:<14}{state:<11}{date:<18}{took:>9}{size / 1e3:>9.1f}{score:>15}"
     return f"{head}  {_what(cell, inventory)}"
 
 
@@ -215,7 +270,7 @@ def _what(cell: StoredCell, inventory: Inventory) -> str:
 
 
 def _score(inventory: Inventory, cell: StoredCell, state: str, metric: str) -> str:
-    if state != "done" or cell.kind != "train" or cell.inner:
+    if state not in ("done", "unchecked") or cell.kind != "train" or cell.inner:
         return ""
     try:
         return f"{inventory.metrics(cell)[metric]:.4f}"
@@ -250,14 +305,59 @@ def differences(store: Store, one: str, other: str) -> list[str]:
     return [f"{_what(a, inventory)}  |  {_what(b, inventory)}", *lines]
 
 
+def explanation(store: Store, key: str) -> list[tuple[str, str, str]]:
+    """Return the parts of a key, each with its value and, if that is another one, the value of today."""
+    from multilab.experiments.environment import installed_version, package_commit
+    from multilab.experiments.inventory import Inventory, setting_text
+    from multilab.experiments.loaded_code import files_today
+    from multilab.experiments.records import recorded_code
+
+    inventory = Inventory(store)
+    cell = inventory.read(key)
+    if not cell.record:
+        raise ExperimentError(f"{store.path(key)}: no record, so nothing is known of this cell")
+    parts, code, outdated = dict(cell.parts), recorded_code(cell.record), inventory.outdated(cell)
+    data, splits = inventory.today(cell)
+    other_data = data not in (None, parts.get("dataset"))
+    other_rows = splits is not None and parts.get("split") not in splits
+    rows = [("part", "stored", "today"), ("cell", _what(cell, inventory), outdated or "")]
+    rows.append(("data", f"{cell.dataset} {str(parts.pop('dataset', '?'))[:12]}", str(data)[:12] if other_data else ""))
+    rows.append(("rows", f"{_protocol_text(cell)}, split {cell.split}", "other rows" if other_rows else ""))
+    rows += [("reads", _what(inventory.read(read), inventory), "") for read in parts.pop("reads", [])[::2]]
+    parts.pop("split", None)
+    identity = parts if outdated is None else _identity(inventory, cell) or parts
+    for name in sorted({*parts, *identity} - {"dataset", "split", "reads"}):
+        then, now = (setting_text(one[name]) if name in one else "-" for one in (parts, identity))
+        rows.append((name.replace("_", " "), then, "" if then == now else now))
+    versions = {name: installed_version(name) or "-" for name in code.versions}
+    today = {**files_today(), **versions, "commit": package_commit() or "-"}
+    for name, then in {"commit": code.commit or "-", **code.versions}.items():
+        rows.append((name, then, "" if today[name] == then else str(today[name])))
+    changed = [(f"  {file}", then, today.get(file) or "gone") for file, then in sorted(code.files.items())]
+    changed = [row for row in changed if row[1] != row[2]]
+    rows.append(
+        ("files", f"{len(code.files)} of multilab, {len(code.own_files)} of your own", f"{len(changed)} changed")
+    )
+    if len(changed) > _SHOWN:
+        changed[_SHOWN:] = [("", f"and {len(changed) - _SHOWN} others", "")]
+    return [
+        (visible(part), excerpt(visible(then), 100), excerpt(visible(now), 100)) for part, then, now in rows + changed
+    ]
+
+
+def _identity(inventory: Inventory, cell: StoredCell) -> dict[str, Any] | None:
+    """Return what the key of a cell would be computed from today, None if that cannot be said."""
+    try:
+        return inventory.rebuilt(cell).identity
+    except (MultilabError, ImportError, OSError, LookupError, TypeError, ValueError):
+        return None
+
+
 def _reasons(inventory: Inventory, a: StoredCell, b: StoredCell, indent: str = "") -> list[str]:
     """Return the differences of two cells as text; of base scores those of the cells that are read."""
-    old, new = dict(a.parts), dict(b.parts)
+    old, new = ({**cell.parts, "method": cell.settings} for cell in (a, b))  # the key leaves defaults out
     lines = _rows_reasons(a, b, old, new)
     reads = old.pop("reads", []), new.pop("reads", [])
-    if old.get("code") != new.get("code"):
-        old.pop("code", None), new.pop("code", None)
-        lines.append("code: the code of the method differs")
     if ("tune" in old) != ("tune" in new):
         lines.append(f"tuning: {_tuning(old.pop('tune', None))} -> {_tuning(new.pop('tune', None))}")
     lines += record_differences(old, new)
@@ -312,12 +412,15 @@ def _reads_reasons(inventory: Inventory, old: list[str], new: list[str]) -> list
     return lines or ["base scores: the test scores differ"]
 
 
-def removable(store: Store, dataset: str, method: str, outdated: bool) -> Iterator[tuple[Path, str]]:
+def removable(store: Store, dataset: str, method: str, outdated: bool, unchecked: bool) -> Iterator[tuple[Path, str]]:
     """Yield the folders of cells that are of no use, and why."""
     from multilab.experiments.inventory import Inventory
 
     inventory = Inventory(store)
-    for cell in inventory.cells(dataset, method):
+    cells = list(inventory.cells(dataset, method))
+    stale = _stale(inventory, {cell.key for cell in cells}) if unchecked else set()
+    cells += [cell for cell in inventory.cells() if cell.key in stale - {cell.key for cell in cells}]
+    for cell in cells:
         folder = store.path(cell.key)
         if cell.status == "failed":
             reason = "failed"
@@ -327,9 +430,22 @@ def removable(store: Store, dataset: str, method: str, outdated: bool) -> Iterat
             reason = "broken: a file is not what it was when the cell was stored"
         elif outdated and (change := inventory.outdated(cell)):
             reason = f"outdated: {change}"
+        elif cell.key in stale:
+            reason = "unchecked: other files have computed it, or what it reads"
         else:
             continue
         yield folder, f"{reason}: {_what(cell, inventory)}"
+
+
+def _stale(inventory: Inventory, wanted: Collection[str]) -> set[str]:
+    """Return the unchecked cells among those wanted, and the cells that read one of them, whatever their method."""
+    from multilab.experiments.checks import changed_cells
+
+    cells = list(inventory.cells())
+    stale = {one.item.key for one in changed_cells(cells, inventory) if not one.equal} & set(wanted)
+    while more := {cell.key for cell in cells if stale & {*cell.parts.get("reads", ())}} - stale:
+        stale |= more
+    return stale
 
 
 def outdated_caches(store: Store) -> Iterator[tuple[Path, str]]:

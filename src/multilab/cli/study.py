@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.options import COUNT, DATASET, METHOD, SEED, STUDY, engine_options, study_option, tracking_option
+from multilab.cli.options import (
+    COUNT,
+    DATASET,
+    METHOD,
+    SEED,
+    STUDY,
+    engine_options,
+    fresh_option,
+    study_option,
+    tracking_option,
+)
 from multilab.core import read_json, report_dir, write_atomically
 from multilab.core.shell import command, short_path
 from multilab.core.text import comma_separated
@@ -57,8 +67,9 @@ def new(name: str) -> None:
 
 @study.command()
 @study_option()
+@fresh_option
 @engine_options
-def run(study: str) -> int:
+def run(study: str, fresh: bool) -> int:
     """Run all stages of a study in this process.
 
     Use this to run a study without DVC.
@@ -74,6 +85,8 @@ def run(study: str) -> int:
     plan = Plan(described)
     stages.keys(plan)
     stages.preprocess(plan)
+    if fresh and (code := stages.refresh(plan)):
+        return code
     for execute in (stages.base_scores, stages.train, stages.analyses):
         if code := execute(plan):
             return code

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from multilab.cli import completion
 from multilab.cli.files import with_registered_files
+from multilab.cli.options import fresh_option
 
 _Values = Callable[[], list[str]]
 
@@ -107,7 +108,8 @@ def _with_settings(function: Any) -> Any:
 
 @click.command()
 @_with_settings
-def train(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
+@fresh_option
+def train(settings: tuple[str, ...], multirun: bool, cfg: str | None, fresh: bool) -> int:
     """Fit and score a method; -m sweeps.
 
     A run has one cell per split of the dataset. Stored cells are not computed again.
@@ -141,7 +143,7 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
     """
     from multilab.experiments.train import train as run
 
-    jobs = run(_overrides(settings, multirun, cfg))
+    jobs = run(_overrides(settings, multirun, cfg), fresh)
     if jobs.sweep and jobs.results:
         from multilab.reports.tables.results import print_sweep
 

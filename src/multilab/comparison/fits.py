@@ -8,8 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from multilab.comparison.plan import PlannedMethod, duration, refused_for_memory
+from multilab.experiments.cells import with_reads
+from multilab.experiments.checks import check_met
 from multilab.experiments.engines import current
-from multilab.experiments.execute import run_cells_within
+from multilab.experiments.execute import compute_within, run_cells_within
 
 __all__ = ["run_methods"]
 
@@ -65,6 +67,8 @@ def run_methods(
     ratios : sequence of float, optional
         Seconds that earlier fits took, divided by their estimates.
     """
+    if work is None:
+        check_met([cell for entry in entries for cell in with_reads(entry.cells)], store, compute_within, budget / 10)
     logs = [math.log(ratio) for ratio in ratios]
     for entry in entries:
         if entry.status == "left out":  # by the plan

@@ -4,6 +4,8 @@
 class MultilabError(Exception):
     """Error that a user can fix: the message states what is wrong, where, and what to do.
 
-    The command line prints it as one line, ``<ClassName>: <message>``, and exits with code 2. Every package has one
-    subclass.
+    The command line prints it as one line, ``<ClassName>: <message>``, and exits with ``exit_code``. Every package has
+    one subclass.
     """
+
+    exit_code = 2

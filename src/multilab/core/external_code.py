@@ -112,7 +112,7 @@ class _Reached:
             if name not in self.contents:
                 try:
                     content = path.read_bytes()
-                    self.imports[name] = list(_imports(content, name, path))
+                    self.imports[name] = list(imports_in(content, name, path))
                 except (OSError, SyntaxError, ValueError) as error:
                     raise OutsideCodeError(f"{name}: cannot read {path}: {error}") from None
                 self.contents[name] = sha256_digest(content)
@@ -147,8 +147,8 @@ def _check_unchanged(name: str, path: Path, digest: str) -> None:
         raise OutsideCodeError(f"{path} has changed since this process imported it; start again")
 
 
-def _imports(content: bytes, module: str, path: Path) -> Iterator[str]:
-    """Yield the dotted names that a file imports, relative ones resolved."""
+def imports_in(content: bytes, module: str, path: Path) -> Iterator[str]:
+    """Yield the dotted names that the file of a module imports anywhere in it, relative ones resolved."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(content)):
         if isinstance(node, ast.Import):

@@ -1,7 +1,8 @@
 """Analyses of a study beyond scores: their units with keys, how they are run, and their tables.
 
 An analysis is a module: ``FILE`` is the stem of its table in ``reports/<study>/``, ``compute(unit, store)`` returns the
-rows of one :class:`Unit`, ``finish(rows)`` the table.
+rows of one :class:`Unit`, ``finish(rows)`` the table. ``READS_CELL = True`` says that it reads the stored cell,
+``MEASURES_TIME = True`` that its rows are measured times.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ import pandas as pd
 from multilab.claims.paper import Analysis
 from multilab.core import declared_versions, json_digest
 from multilab.experiments.cells import SCHEMA, Cell, major_versions, split_refs
+from multilab.experiments.checks import check_met
 from multilab.experiments.engines import current
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.execute import jobs, side_by_side
+from multilab.experiments.execute import jobs, run_cells_within, side_by_side
 from multilab.experiments.fit_costs import blas_libraries, one_thread
+from multilab.experiments.loaded_code import code_of, note_loaded
 from multilab.experiments.method import named_metrics, names_in
+from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Study
 
@@ -90,7 +94,7 @@ class Unit:
             "settings": self.settings,
             "versions": major_versions({}),
         }
-        steps = [importlib.import_module(self.module), *named_metrics({*names_in(self.settings)})]
+        steps = self._steps()
         if versions := self.cell.method.versions(steps) if self.cell else declared_versions(steps):
             identity["results_versions"] = versions
         if self.cell is None:
@@ -104,6 +108,22 @@ class Unit:
     def key(self) -> str:
         """The name of the unit in the store: 64 hex digits."""
         return json_digest(self.identity)
+
+    def _steps(self) -> list[Any]:
+        return [module_of(self), *named_metrics({*names_in(self.settings)})]
+
+    def code(self) -> list[Any]:
+        """Return the module, the metrics and, of the cell, the classes and functions that compute the rows."""
+        return [*self._steps(), *(self.cell.code() if self.cell else ())]
+
+    def own_modules(self) -> frozenset[str]:
+        """Return the names of the user's modules that compute them."""
+        return self.cell.own_modules() if self.cell else frozenset()
+
+    @property
+    def measures_time(self) -> bool:
+        """Whether the rows are times, which no recomputation repeats."""
+        return getattr(module_of(self), "MEASURES_TIME", False)
 
     @property
     def needs(self) -> tuple[Cell, ...]:
@@ -175,6 +195,7 @@ def run_units(
     units: Sequence[Unit], store: Store, n_jobs: int | None = None, progress: Show | None = None
 ) -> dict[str, str]:
     """Compute the units that are missing, in parallel, and return the reasons of those that failed, by label."""
+    check_met([*units, *(cell for unit in units for cell in unit.needs)], store, _compute_within)
     missing = list({unit.key: unit for unit in units if not store.has(unit.key)}.values())
     if missing and not (engine := current()).is_local:
         from multilab.experiments import dask_engine
@@ -185,10 +206,19 @@ def run_units(
     return {label: reason for label, reason in shown if reason is not None}
 
 
+def _compute_within(items: Sequence[Unit | Cell], store: Store, seconds: float) -> None:
+    run_cells_within(items, store, seconds, work=_compute)
+
+
+def _compute(item: Unit | Cell, store: Store) -> str | None:
+    return run_cell(item, store) if isinstance(item, Cell) else compute_unit(item, store)[1]
+
+
 def compute_unit(unit: Unit, store: Store) -> tuple[str, str | None]:
     """Compute and store one unit; return its label and, if it failed, why."""
     record: dict[str, Any] = {"key": unit.key, "label": unit.label, "parts": unit.identity}
     began = time.perf_counter()
+    note_loaded(unit)
     try:
         with one_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -197,6 +227,7 @@ def compute_unit(unit: Unit, store: Store) -> tuple[str, str | None]:
         record |= {
             "status": "done",
             "blas": blas_libraries(),
+            "code": code_of(unit, unit.needs, store),
             "warnings": messages[:20],
             "fit_seconds": time.perf_counter() - began,
         }

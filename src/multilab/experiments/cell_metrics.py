@@ -1,4 +1,7 @@
-"""Metrics of one cell from its stored scores, kept in the store: adding a metric never retrains."""
+"""Metrics of one cell from its stored scores, kept in the store: adding a metric never retrains.
+
+They are kept with the digest of the arrays, because a result may be replaced by another one of the same key.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ def cell_metrics(cell: Cell, store: Store, conventions: str = "default") -> dict
     if values is None:
         values = evaluate_cell(cell, store, conventions)
         with contextlib.suppress(OSError):  # a store that may only be read
-            content = {name: float(value) for name, value in values.items()}
+            numbers = {name: float(value) for name, value in values.items()}
+            content = {"arrays": store.arrays_digest(cell.key), "metrics": numbers}
             write_sealed(_metrics_file(cell.key, store, conventions), content)
     return values
 
@@ -33,8 +37,9 @@ def cell_metrics(cell: Cell, store: Store, conventions: str = "default") -> dict
 def kept_metrics(key: str, store: Store, conventions: str = "default") -> dict[str, float] | None:
     """Return the metrics of a cell that the store keeps from an earlier evaluation, ``None`` if there are none."""
     try:
-        kept: dict[str, float] = read_sealed(_metrics_file(key, store, conventions))
-        return kept
+        kept = read_sealed(_metrics_file(key, store, conventions))
+        metrics: dict[str, float] | None = kept["metrics"] if kept["arrays"] == store.arrays_digest(key) else None
+        return metrics
     except (OSError, ValueError):
         return None
 

@@ -142,8 +142,16 @@ class Cell:
             identity["observed"] = self.observed.to_dict()
         return identity
 
+    def code(self) -> list[Any]:
+        """Return the classes and functions that compute the result from the decoded rows."""
+        return self.method.code(self._steps())
+
+    def own_modules(self) -> frozenset[str]:
+        """Return the names of the user's modules that compute it."""
+        return self.method.own_modules()
+
     def _steps(self) -> list[Any]:
-        """Return the classes and functions around the estimator that compute the result from the decoded rows."""
+        """Return those around the estimator."""
         from multilab.experiments import fitting, groups, hidden_labels  # they import this module
 
         ref = self.split_ref

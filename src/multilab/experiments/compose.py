@@ -128,9 +128,9 @@ class Jobs:
         for other, reason in others:
             print(printable(f"failed: {other}: {reason}"), file=sys.stderr)
         total = len(self.results) + len(self.failures)
-        raise ExperimentError(
-            f"{len(self.failures)} of {total} jobs of the sweep failed: {overrides}: {error}"
-        ) from error
+        failed = ExperimentError(f"{len(self.failures)} of {total} jobs of the sweep failed: {overrides}: {error}")
+        failed.exit_code = error.exit_code
+        raise failed from error
 
 
 def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> Jobs:

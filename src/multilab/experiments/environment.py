@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 
 from multilab.core.digests import sha256_digest
 
-__all__ = ["code_version", "environment"]
+__all__ = ["code_version", "environment", "installed_version", "package_commit"]
 
 _PACKAGES = ("multilab", "numpy", "scipy", "scikit-learn", "pandas", "mlflow", "hydra-core", "dvc", "optuna")
 
@@ -29,7 +30,7 @@ def environment() -> dict[str, Any]:
         "lock_digest": sha256_digest(lock.read_bytes()) if lock.is_file() else None,
         "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores",
         "blas": ", ".join(blas_libraries()),
-        "versions": {name: number for name in _PACKAGES if (number := _version(name))},
+        "versions": {name: number for name in _PACKAGES if (number := installed_version(name))},
         "created": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }
 
@@ -39,18 +40,26 @@ def code_version() -> dict[str, str | None]:
     return {"commit": _commit(), "python": platform.python_version()}
 
 
-def _commit() -> str | None:
-    """Return the commit of the current folder, followed by ``+`` when code, settings or the lock differ from it."""
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(
-            ["git", *arguments], capture_output=True, text=True, check=True, timeout=10
-        ).stdout.strip()
-
+@functools.cache
+def package_commit() -> str | None:
+    """Return the commit of the checkout that this package is in, ``None`` if it is installed elsewhere."""
+    checkout = Path(__file__).resolve().parents[3]
     try:
-        return git("rev-parse", "--short=12", "HEAD") + "+" * bool(git("status", "--porcelain", *_DECIDING))
+        return _git("-C", str(checkout), "rev-parse", "--short=12", "HEAD") if (checkout / ".git").exists() else None
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def _commit() -> str | None:
+    """Return the commit of the current folder, followed by ``+`` when code, settings or the lock differ from it."""
+    try:
+        return _git("rev-parse", "--short=12", "HEAD") + "+" * bool(_git("status", "--porcelain", *_DECIDING))
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
 
 def _processor() -> str:
@@ -61,7 +70,9 @@ def _processor() -> str:
         return platform.processor() or "unknown processor"
 
 
-def _version(name: str) -> str | None:
+@functools.cache
+def installed_version(name: str) -> str | None:
+    """Return the version of a distribution, ``None`` if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

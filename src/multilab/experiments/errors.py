@@ -9,3 +9,9 @@ class ExperimentError(MultilabError):
 
 class TrackingError(ExperimentError):
     """An MLflow store that cannot be used; results are not affected and can be published later."""
+
+
+class DifferentResultError(ExperimentError):
+    """A stored result that the current code does not compute, though its key is the same."""
+
+    exit_code = 1

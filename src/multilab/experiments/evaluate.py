@@ -14,6 +14,7 @@ import pandas as pd
 from multilab.datasets import prepared_meta
 from multilab.experiments.cell_metrics import evaluate_cell, labels_of
 from multilab.experiments.cells import Cell
+from multilab.experiments.checks import changed_results
 from multilab.experiments.execute import parallel_map
 from multilab.experiments.fit_costs import RECALL
 from multilab.experiments.store import Store
@@ -34,6 +35,7 @@ __all__ = [
     "measurements",
     "sampling_errors",
     "tuned",
+    "unchecked",
     "unfinished",
 ]
 
@@ -106,6 +108,17 @@ def unfinished(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
             index = cell.split_ref.dataset, cell.split_ref.split, cell.method.name
             rows.append((*index, failure["reason"], round(failure.get("seconds", math.nan), 1), cell.key))
     return pd.DataFrame(rows, columns=["dataset", "split", "method", "reason", "seconds", "key"])
+
+
+def unchecked(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
+    """Return of each class how many results were computed before its files changed, and how many of them are equal.
+
+    Classes whose results were all recomputed since, and are equal, are left out.
+    """
+    by_key = {cell.key: cell for cell in cells}
+    rows = [(one.group, one.equal) for one in changed_results(by_key, store, by_key.get)]
+    table = pd.DataFrame(rows, columns=["class", "equal"]).groupby("class")["equal"].agg(results="size", equal="sum")
+    return table[table["equal"] < table["results"]].reset_index()
 
 
 def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:

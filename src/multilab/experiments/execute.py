@@ -19,7 +19,8 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from multilab.experiments.cell_process import CellProcess, begin_worker, expected_effort, run_cell_within
-from multilab.experiments.cells import Cell
+from multilab.experiments.cells import Cell, with_reads
+from multilab.experiments.checks import check_met
 from multilab.experiments.engines import current
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # imported where they are needed: most stages of a second `dv
 
 __all__ = [
     "Outcome",
+    "compute_within",
     "jobs",
     "parallel_map",
     "run_cells",
@@ -73,8 +75,8 @@ def run_cells(
     With ``limits``, first splits run first: if one exceeds a limit, the others of its data set are not tried.
     """
     store.sweep()
+    check_met(with_reads(cells), store, compute_within)
     missing = _missing(cells, store)
-    _note_tables_without_rows(missing, store)
     if missing and not (engine := current()).is_local:
         from multilab.experiments import dask_engine
 
@@ -142,9 +144,11 @@ def run_cells_within(
     from multiprocessing.connection import wait
 
     store.sweep()
-    waiting = _missing(cells, store, work)
     if work is None:
-        _note_tables_without_rows(waiting, store)
+        began = time.monotonic()
+        check_met(with_reads(cells), store, compute_within, seconds / 10)
+        seconds -= time.monotonic() - began
+    waiting = _missing(cells, store, work)
     if work is None and not (engine := current()).is_local:
         from multilab.experiments import dask_engine
 
@@ -176,6 +180,17 @@ def run_cells_within(
     return outcome
 
 
+def compute_within(cells: Sequence[Cell], store: Store, seconds: float) -> None:
+    """Compute cells on this machine for at most some seconds; what fails or is stopped is not in the store."""
+    run_cells_within(cells, store, seconds, work=_run_cell)
+
+
+def _run_cell(cell: Cell, store: Store) -> str | None:
+    from multilab.experiments.running import run_cell
+
+    return run_cell(cell, store)
+
+
 def _missing(cells: Iterable[Any], store: Any, work: object = None) -> list[Any]:
     """Return the cells that are not in the store, each once, and import what ``work`` on them needs.
 
@@ -190,23 +205,8 @@ def _missing(cells: Iterable[Any], store: Any, work: object = None) -> list[Any]
     return missing
 
 
-def _note_tables_without_rows(cells: Iterable[Cell], store: Store) -> None:
-    """Say that results from encoders that may have seen test rows are ignored, if there are any."""
-    if any(cell.split_ref.encoder for cell in cells):
-        from multilab.experiments.tables import tables_without_rows
-
-        if old := tables_without_rows(store):
-            print(
-                f"ignored: {len(old)} encoded tables in {old[0].parent} and the results computed from them, since an "
-                "encoder may have seen test rows; `multilab store clean --outdated --yes` removes them",
-                file=sys.stderr,
-            )
-
-
 def _run_one(cell: Cell, store: Store, limits: CellLimits | None) -> tuple[str, str | None]:
-    from multilab.experiments.running import run_cell
-
-    return cell.label, run_cell_within(cell, store, limits) if limits else run_cell(cell, store)
+    return cell.label, run_cell_within(cell, store, limits) if limits else _run_cell(cell, store)
 
 
 def _one_by_one(run: Callable[[Cell], R], cells: Sequence[Cell]) -> Iterator[R]:

@@ -23,7 +23,7 @@ from multilab.core import MultilabError, canonical_json, conf_dir, read_json
 from multilab.core.settings import HydraLoader, parse_yaml
 from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.experiments.cell_metrics import cell_metrics, kept_metrics
-from multilab.experiments.cells import Cell, SplitRef, split_refs
+from multilab.experiments.cells import SCHEMA, Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import InnerFolds, Method, class_names, load_method
@@ -187,15 +187,18 @@ class Inventory:
         """Return why a finished cell is outdated by the current code or data, ``None`` if it is not.
 
         The cell is rebuilt from its record and its key computed again. Where the dataset is not prepared on this
-        machine, only code and libraries are compared.
+        machine, only code and libraries are compared. Of the unit of an analysis, whose settings its study has, only
+        the format is.
         """
+        if cell.kind == "analysis":
+            return None if cell.parts.get("schema") == SCHEMA else f"other {_REASONS['schema']}"
         try:
             current = self.rebuilt(cell)
             identity = current.identity
             if current.key != cell.key:
                 changed = [name for name in identity if identity[name] != cell.parts.get(name)]
                 return "other " + ", ".join(_REASONS.get(name, name) for name in changed or ["code"])
-            data, splits = self._today(cell)
+            data, splits = self.today(cell)
             if data is not None and data != cell.parts["dataset"]:
                 return "other data"
             return "other splits" if splits is not None and cell.parts["split"] not in splits else None
@@ -204,10 +207,10 @@ class Inventory:
 
     def n_splits(self, cell: StoredCell) -> int | None:
         """Return the number of splits of a cell's protocol, ``None`` if it is unknown here."""
-        splits = self._today(cell)[1]
+        splits = self.today(cell)[1]
         return None if splits is None else len(splits)
 
-    def _today(self, cell: StoredCell) -> tuple[str | None, list[str] | None]:
+    def today(self, cell: StoredCell) -> tuple[str | None, list[str] | None]:
         """Return the digests of the prepared dataset and of its splits, ``None`` for what is not there."""
         identifier = cell.dataset, canonical_json(cell.protocol)
         if identifier not in self._digests:

@@ -144,8 +144,12 @@ class Method:
         """Return the digests of the user's files that the settings name, with all that these import."""
         return sorted(set(self._outside_code.files.values()))
 
-    def versions(self, steps: Collection[Any] = ()) -> dict[str, list[int]]:
-        """Return the declared versions of the classes that the settings name, and of the metrics these choose by.
+    def own_modules(self) -> frozenset[str]:
+        """Return the names of the modules in these files."""
+        return self._outside_code.modules
+
+    def code(self, steps: Collection[Any] = ()) -> list[Any]:
+        """Return the classes that the settings name, the metrics these choose by, and further steps.
 
         A class that looks metrics up chooses by those that the settings, defaults included, or its code name; by all
         if there are none.
@@ -155,15 +159,19 @@ class Method:
         steps : collection
             Further classes and functions that compute a result of the method.
         """
-        own, names = self._outside_code.modules, class_names(self.identity())
+        names = class_names(self.identity())
         classes = [located(name) for name in names]
         metrics = named_metrics({*names_in(self.identity()), *names_in([_defaults(name) for name in names])})
-        code = reached(tuple(classes), own)
+        code = reached(tuple(classes), self.own_modules())
         if any(thing in (defined, find_metric, score_all) for thing in code if callable(thing)):
             metrics += named_metrics(set(strings_in(code, "multilab.metrics"))) or (
                 [] if metrics else named_metrics(ALL_METRICS)
             )
-        return declared_versions([*classes, *metrics, *steps], own)
+        return [*classes, *metrics, *steps]
+
+    def versions(self, steps: Collection[Any] = ()) -> dict[str, list[int]]:
+        """Return the declared versions of `code`."""
+        return declared_versions(self.code(steps), self.own_modules())
 
     def distributions(self) -> dict[str, str]:
         """Return the versions of the distributions that the settings and own files name, except :data:`LIBRARIES`."""

@@ -12,7 +12,7 @@ from multilab.core.files import is_deep
 from multilab.core.text import excerpt
 from multilab.experiments.errors import ExperimentError
 
-__all__ = ["check_arguments", "check_record", "is_plain"]
+__all__ = ["RecordedCode", "check_arguments", "check_record", "is_plain", "recorded_code"]
 
 _Name = Annotated[str, Meta(pattern=r"^[^/\\\x00-\x1f\[]{1,200}(\[[^\x00-\x1f]*)?$")]  # never a path
 _Key = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -40,6 +40,28 @@ class _Parts(Struct):
     own_files: list[_Key] = []
 
 
+class RecordedCode(Struct):
+    """The code that computed a result: texts to compare and to show escaped, never to import or to open.
+
+    Attributes
+    ----------
+    commit : str or None
+        Of the package, where it was a checkout.
+    versions : dict
+        Of the libraries in the key, all of their numbers.
+    files, own_files : dict
+        Digests of the files of the package that were loaded, and of the user's modules.
+    reads : dict
+        Digests of the arrays that the cells held which it read, by key.
+    """
+
+    commit: str | None = None
+    versions: dict[str, str] = {}
+    files: dict[str, str] = {}
+    own_files: dict[str, str] = {}
+    reads: dict[_Key, str] = {}
+
+
 class _Record(Struct):
     parts: _Parts = msgspec.field(default_factory=_Parts)
     label: str = ""
@@ -50,6 +72,8 @@ class _Record(Struct):
     settings: dict[str, Any] = {}
     tuned: dict[str, Any] = {}
     started: _Seconds = None
+    code: RecordedCode = msgspec.field(default_factory=RecordedCode)
+    cell_seconds: _Seconds = None
     fit_seconds: _Seconds = None
     input_seconds: _Seconds = None
     tune_seconds: _Seconds = None
@@ -74,6 +98,14 @@ def check_record(record: Any) -> None:
     if any(isinstance(value, float) and not math.isfinite(value) for value in msgspec.structs.astuple(known)):
         raise ExperimentError("its record is not one of ours: a time is not a number")
     check_arguments(known.tuned, known.parts.tune.get("search"))
+
+
+def recorded_code(record: Any) -> RecordedCode:
+    """Return what a record says of its code; nothing where it says nothing, or what is not of our types."""
+    try:
+        return msgspec.convert(record.get("code", {}), RecordedCode)
+    except (msgspec.ValidationError, AttributeError):
+        return RecordedCode()
 
 
 def check_arguments(chosen: Any, space: Any) -> None:

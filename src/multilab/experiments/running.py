@@ -31,6 +31,7 @@ from multilab.experiments.fitting import (
 )
 from multilab.experiments.groups import with_grouped_decisions
 from multilab.experiments.hidden_labels import hide
+from multilab.experiments.loaded_code import code_of, note_loaded
 from multilab.experiments.method import build
 from multilab.experiments.records import check_arguments
 from multilab.experiments.store import Store, is_storage_failure
@@ -109,13 +110,14 @@ def run_cell(cell: Cell, store: Store) -> str | None:
         return None
     record: dict[str, Any] = {"key": cell.key, "label": cell.label, "parts": cell.identity, **_environment(cell)}
     began = time.perf_counter()
+    note_loaded(cell)
     try:
         with one_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             arrays, measured, files = _scores(cell, store) if cell.kind == "scores" else _train(cell, store)
         messages = sorted({f"{w.category.__name__}: {w.message}" for w in caught})
         record.update(measured, status="done", warnings=messages[:20], cell_seconds=time.perf_counter() - began)
-        record["blas"] = blas_libraries()
+        record |= {"blas": blas_libraries(), "code": code_of(cell, cell.reads, store)}
         store.write(cell.key, arrays, record, _config(cell), files)
         if cell.tune:
             store.drop_journals(cell.key)

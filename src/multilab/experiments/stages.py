@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from multilab import datasets, model_selection
 from multilab.claims.paper import find
 from multilab.core import changed_files, record_checksums, report_dir
+from multilab.experiments import checks
+from multilab.experiments.analyses import run_units, tables
 from multilab.experiments.cells import Cell
 from multilab.experiments.dvc_files import run_command, write_parameters
 from multilab.experiments.errors import ExperimentError
@@ -22,7 +24,17 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import Study, load_study
 from multilab.statistics.result_files import KEY_DIGITS
 
-__all__ = ["analyses", "base_scores", "evaluate", "keys", "preprocess", "restore_tables", "train", "write_tables"]
+__all__ = [
+    "analyses",
+    "base_scores",
+    "evaluate",
+    "keys",
+    "preprocess",
+    "refresh",
+    "restore_tables",
+    "train",
+    "write_tables",
+]
 
 
 def keys(plan: Plan, adopt: bool = False) -> None:
@@ -46,6 +58,18 @@ def preprocess(plan: Plan) -> None:
         model_selection.splits(name, study.protocol_of(name))
     write_receipt(study, "preprocess")
     line.print(f"{len(study.datasets)} data sets")
+
+
+def refresh(plan: Plan) -> int:
+    """Compute all results of a study again and replace those that differ; return an exit code."""
+    study, cells = plan.study, [*plan.base_scores, *plan.cells]
+
+    def run(store: Store) -> dict[str, str]:
+        failed = run_cells(cells, store, progress=ProgressBar(f"{study.name}: fresh"), limits=study.limits)
+        return failed | run_units(plan.units, store, progress=ProgressBar(f"{study.name}: fresh analyses"))
+
+    failed = checks.refresh([*cells, *plan.units], Store(), run)
+    return 0 if study.limits else exit_code(failed)
 
 
 def base_scores(plan: Plan) -> int:
@@ -91,7 +115,6 @@ def analyses(plan: Plan) -> int:
     line, progress, store = StageLine("analyses"), ProgressBar(f"{plan.study.name}: analyses"), Store()
     failed = {}
     if plan.units:
-        from multilab.experiments.analyses import run_units, tables
         from multilab.statistics.result_files import table_file, write_table
 
         failed = run_units(plan.units, store, progress=progress)
@@ -125,7 +148,7 @@ def write_tables(plan: Plan, store: Store) -> list[Cell]:
     ExperimentError
         If a cell is not in the store, and the study has no limits that it may have passed.
     """
-    from multilab.experiments.evaluate import evaluate, measurements, sampling_errors, tuned, unfinished
+    from multilab.experiments.evaluate import evaluate, measurements, sampling_errors, tuned, unchecked, unfinished
     from multilab.statistics.result_files import TABLES, write_results, write_table
 
     study, folder = plan.study, report_dir(plan.study.name)
@@ -146,7 +169,8 @@ def write_tables(plan: Plan, store: Store) -> list[Cell]:
     else:
         (folder / "labels.csv").unlink(missing_ok=True)
     lacking = unfinished(plan.cells, store)
-    write_results(folder, scores, measurements(cells, store), tuned(cells, store), errors, lacking)
+    costs, chosen, older = measurements(cells, store), tuned(cells, store), unchecked(cells, store)
+    write_results(folder, scores, costs, chosen, errors, lacking, older)
     record_checksums(folder, TABLES)
     return cells
 

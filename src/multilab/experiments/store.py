@@ -65,6 +65,13 @@ class Store:
             return None
         return digests if "arrays.npz" in digests and "record.json" in digests else None
 
+    def arrays_digest(self, key: str) -> str:
+        """Return the sha256 of the arrays of a finished cell, as its ``DONE`` says; empty if it is not finished."""
+        try:
+            return str(read_json(self.path(key) / "DONE")["arrays.npz"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
+
     def finished(self) -> list[str]:
         """Return the sorted keys of the finished cells."""
         return sorted(p.parent.name for p in self.root.glob("*/DONE") if not p.parent.name.startswith("."))
@@ -108,14 +115,14 @@ class Store:
         np.savez_compressed(buffer, **plain)
         self._finish(key, {"arrays.npz": buffer.getvalue(), "config.yaml": config.encode(), **(files or {})}, record)
 
-    def copy(self, key: str, new_key: str, record: Mapping[str, Any]) -> None:
-        """Store the files of a finished cell under another key, with another record."""
-        names = self.digests(key) or {}
-        self._finish(new_key, {name: (self.path(key) / name).read_bytes() for name in names}, record)
-
     def put(self, key: str, files: Mapping[str, bytes]) -> None:
         """Store all files of a finished cell, ``DONE`` among them; the caller has verified them."""
         self._write_folder(key, files)
+
+    def replace(self, key: str, files: Mapping[str, bytes]) -> None:
+        """Store all files of a finished cell in place of those that are stored."""
+        shutil.rmtree(self.path(key), ignore_errors=True)
+        self.put(key, files)
 
     def _finish(self, key: str, files: Mapping[str, bytes], record: Mapping[str, Any]) -> None:
         """Write the folder of a finished cell."""

@@ -1,5 +1,6 @@
 """`multilab train`: one method on one dataset, composed, planned, executed, evaluated and tracked."""
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from multilab.datasets import prepared_meta
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.checks import refresh
 from multilab.experiments.compose import Jobs, cells_at_once, metric_names, planned_jobs, run_jobs, settings_of
 from multilab.experiments.engines import Engine, composed_engine, using
 from multilab.experiments.environment import code_version
@@ -68,25 +70,30 @@ class Run:
         leave_note(store, self.settings, f"run-{json_digest(self.settings)[:16]}", content)
 
 
-def train(overrides: Sequence[str]) -> Jobs:
-    """`multilab train [-m] dataset=... method=...`: run the jobs, show them in MLflow."""
-    _compute_ahead(overrides)
-    jobs = run_jobs(train_job, overrides, "multilab train")
+def train(overrides: Sequence[str], fresh: bool = False) -> Jobs:
+    """`multilab train [-m] dataset=... method=...`: run the jobs, show them in MLflow.
+
+    With ``fresh`` stored results are computed again, compared, and replaced where they differ.
+    """
+    if not fresh:
+        _compute_ahead(overrides)
+    jobs = run_jobs(functools.partial(train_job, fresh=fresh), overrides, "multilab train")
     track(jobs.results)
     return jobs
 
 
-def train_job(cfg: Any) -> Run:
+def train_job(cfg: Any, fresh: bool = False) -> Run:
     """Compose, plan, execute and evaluate one run; `train` tracks it."""
     with using(composed_engine(cfg)):
-        return _run(cfg)
+        return _run(cfg, fresh)
 
 
-def _run(cfg: Any) -> Run:
+def _run(cfg: Any, fresh: bool) -> Run:
     settings, store = settings_of(cfg), Store()
     cells = _planned(settings, store)
-    name = f"{settings['method']} on {settings['dataset']}"
-    failed = run_cells(cells, store, cells_at_once(), ProgressBar(name))
+    progress = ProgressBar(f"{settings['method']} on {settings['dataset']}")
+    compute = functools.partial(run_cells, cells, n_jobs=cells_at_once(), progress=progress)
+    failed = refresh(cells, store, compute) if fresh else compute(store)
     if failed:
         label, reason = next(iter(failed.items()))
         raise ExperimentError(f"{len(failed)} of {len(cells)} cells failed, the first ({label}) with: {reason}")

@@ -29,6 +29,7 @@ from multilab.reports.tables.scores import MANY_METHODS, ScoreTable, score_table
 from multilab.reports.tables.shares import share_views
 from multilab.reports.tables.variants import variant_views
 from multilab.statistics import Comparison
+from multilab.statistics.result_files import UNCHECKED, read_table
 
 _CARD_COLUMNS = (
     ("instances", "Instances"),
@@ -115,7 +116,7 @@ def build_report(
 
 def header(report: ReportData, paper: Paper | None = None) -> dict[str, Any]:
     """Return the variables of the head of the page: of a paper what it proposes and what we found, else the finding."""
-    common = {"about": paper, "facts": _facts(report), "answers": (), "figure": None}
+    common = {"about": paper, "facts": _facts(report), "unchecked": _unchecked(report), "answers": (), "figure": None}
     if paper is None and not report.claims and not report.info.get("paper"):
         return {**common, "of_paper": False, "finding": finding(report), **head(report)}
     results = () if report.cells is None else tuple(report.cells.loc[report.cells["group"] == "result", "verdict"])
@@ -191,6 +192,13 @@ def _facts(report: ReportData) -> list[tuple[str, str]]:
         *([("seed", report.info["seed"])] if "seed" in report.info else []),
     ]
     return [(name, str(value)) for name, value in facts]
+
+
+def _unchecked(report: ReportData) -> tuple[int, int] | None:
+    """Return how many results were computed by files that have changed since, and how many of them are equal."""
+    path = report.folder / UNCHECKED
+    counts = read_table(path, ["results", "equal"])[["results", "equal"]].sum() if path.is_file() else None
+    return None if counts is None else (int(counts["results"]), int(counts["equal"]))
 
 
 def _paper(report: ReportData, paper: Paper | None) -> dict[str, Any]:

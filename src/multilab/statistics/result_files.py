@@ -2,9 +2,9 @@
 
 ``scores.csv.gz`` holds a row per dataset, split, method and metric, ``keys.csv`` the first digits of the keys of the
 cells behind each dataset and method, in the order of the splits, ``measured.csv`` their seconds, memory and model size,
-``tuned.csv`` what the searches chose, ``unfinished.csv`` the cells without a result, and ``cells.csv`` the verdict on
-every published cell. Numbers are read back to the last bit. Large files that DVC neither plots nor compares are
-compressed, which their name says.
+``tuned.csv`` what the searches chose, ``unfinished.csv`` the cells without a result, ``unchecked.csv`` how many were
+computed by files that have changed since, and ``cells.csv`` the verdict on every published cell. Numbers are read back
+to the last bit. Large files that DVC neither plots nor compares are compressed, which their name says.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from multilab.statistics.errors import StatisticsError
 
 SCORES = "scores.csv.gz"
 """The table of scores; a study with this file has results."""
-TABLES = (SCORES, "keys.csv", "measured.csv", "tuned.csv", "sampling.csv", "labels.csv", "unfinished.csv")
+UNCHECKED = "unchecked.csv"
+"""Results that other files than those of today have computed, by class."""
+TABLES = (SCORES, "keys.csv", "measured.csv", "tuned.csv", "sampling.csv", "labels.csv", "unfinished.csv", UNCHECKED)
 """The tables of a study that are computed from stored cells."""
 
 # Older versions of pandas read the last bit back only on request.
@@ -154,6 +156,7 @@ def write_results(
     tuned: pd.DataFrame,
     sampling: pd.DataFrame | None = None,
     unfinished: pd.DataFrame | None = None,
+    unchecked: pd.DataFrame | None = None,
 ) -> None:
     """Write the tables of a study's cells.
 
@@ -166,9 +169,9 @@ def write_results(
         The folder ``reports/<study>``.
     scores, measured : DataFrame
         With a column ``key``, which is written to ``keys.csv``.
-    tuned, sampling, unfinished : DataFrame
-        What the searches chose, the sampling errors, and the cells without a result (with their ``key``); without rows
-        there is no such file.
+    tuned, sampling, unfinished, unchecked : DataFrame
+        What the searches chose, the sampling errors, the cells without a result (with their ``key``), and how many
+        results of each class other files have computed; without rows there is no such file.
     """
     folder, keys = Path(folder), [scores[[*CELL, "key"]].drop_duplicates()]
     if unfinished is not None and len(unfinished):
@@ -178,7 +181,8 @@ def write_results(
     write_table(folder / "measured.csv", measured.drop(columns="key"))
     if _lines(folder / "measured.csv") - before:
         (folder / "environment.json").unlink(missing_ok=True)
-    for name, table in (("tuned.csv", tuned), ("sampling.csv", sampling), ("unfinished.csv", unfinished)):
+    optional = {"tuned.csv": tuned, "sampling.csv": sampling, "unfinished.csv": unfinished, UNCHECKED: unchecked}
+    for name, table in optional.items():
         if table is None or table.empty:
             (folder / name).unlink(missing_ok=True)
         else:

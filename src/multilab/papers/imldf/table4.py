@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from multilab.experiments.store import Store
 
 FILE = "scores-table4"
+MEASURES_TIME = True
 _REPEATS = 5
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from multilab.experiments.store import Store
 
 FILE = "reduction_time"
+MEASURES_TIME = True
 
 _REDUCERS = {"kmddm": KernelMDDM, "lskmddm": LSKernelMDDM}
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from multilab.experiments.store import Store
 
 FILE = "seconds"
+MEASURES_TIME = True
 
 
 def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
