@@ -43,7 +43,7 @@ test-slow: $(READY) ## the slow tests: pipelines, planted faults of the gate, ot
 lint: $(READY) ## ruff, mypy and the layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-gate: $(READY) ## recompute the quick study without caches and compare with the reference numbers
+gate: $(READY) ## recompute all methods, metrics and the quick study, and compare with the reference numbers
 	@multilab gate
 
 ui: $(READY) ## print the addresses of the runs and serve the MLflow UI; another port: make ui PORT=5001

@@ -153,7 +153,7 @@ def claims(study: str | None) -> None:
 
 
 @study.command()
-@study_option()
+@click.option("--study", type=STUDY, help="Only this study (default: all methods and metrics, then the quick study).")
 @click.option("--method", type=METHOD, metavar="NAME,...", help="Only these methods of the study.")
 @click.option(
     "--dataset", type=DATASET, metavar="NAME,...", help="Compare with the committed scores on these datasets."
@@ -166,7 +166,7 @@ def claims(study: str | None) -> None:
 @click.option("--verbose", is_flag=True, help="Print by how much each method beats the constant predictor.")
 @engine_options
 def verify(
-    study: str,
+    study: str | None,
     method: str | None,
     dataset: str | None,
     cell: str | None,
@@ -181,7 +181,8 @@ def verify(
     The command uses no cache and lists all differences.
 
     \b
-    multilab gate                                        the quick study with its reference numbers
+    multilab gate                                        all methods and metrics, then the quick study
+    multilab gate --study quick                          all numbers of a study that has reference numbers
     multilab gate --study mlwse-core --sample 20         random cells of a committed study
     multilab gate --study mlwse --method br --dataset flags   all cells of a method on a dataset
 
@@ -195,13 +196,20 @@ def verify(
         raise click.UsageError(
             "--accept writes the reference of all methods; leave out --method, --dataset, --cell, --sample."
         )
-    described = load_study(study)
+    failed = 0
+    if not (study or method or dataset or cell or sample):
+        from multilab.experiments.version_gate import check_versions
+
+        failed = check_versions(accept)
+        if failed and accept:
+            return failed
+    described = load_study(study or "quick")
     methods, datasets, cells = (comma_separated(names) if names else None for names in (method, dataset, cell))
     _check_columns(described, methods, datasets)
     with tempfile.TemporaryDirectory(prefix="multilab-gate-") as folder:
-        if sample or datasets or cells or (methods and load_reference(study) is None):
+        if sample or datasets or cells or (methods and load_reference(described.name) is None):
             return recompute_sample(described, store or folder, sample, seed, methods, datasets, cells)
-        return recompute_study(described, store or folder, methods, accept, verbose)
+        return failed | recompute_study(described, store or folder, methods, accept, verbose)
 
 
 gate = verify

@@ -34,6 +34,7 @@ from multilab.statistics.result_files import read_scores, read_unfinished
 
 __all__ = [
     "REFERENCES",
+    "SAME_VERSIONS",
     "Difference",
     "beats_constant",
     "cell_name",
@@ -41,10 +42,13 @@ __all__ = [
     "differences",
     "fingerprint",
     "fingerprints",
+    "kept_where_same",
     "load_reference",
     "missing_cells",
     "reference",
     "tolerance",
+    "trial_values",
+    "verdict",
 ]
 
 Numbers = dict[str, dict[str, float]]
@@ -83,11 +87,15 @@ def fingerprint(
     for name, array in store.arrays(cell.key).items():
         if name == "scores" or (name.startswith("learned_") and array.ndim == 2):
             numbers[f"norm of {name}"] = float(np.linalg.norm(array[np.isfinite(array)]))
-    if cell.tune:
-        with (store.path(cell.key) / "trials.csv").open(newline="") as file:
-            for trial, *_, value in list(csv.reader(file))[1:]:
-                numbers[f"value of trial {trial}"] = float(value)
-    return numbers
+    return numbers | trial_values(cell, store)
+
+
+def trial_values(cell: Cell, store: Store) -> dict[str, float]:
+    """Return the value of each trial of a tuned cell; there are none of another."""
+    if not cell.tune:
+        return {}
+    with (store.path(cell.key) / "trials.csv").open(newline="") as file:
+        return {f"value of trial {trial}": float(value) for trial, *_, value in list(csv.reader(file))[1:]}
 
 
 def cell_name(cell: Cell) -> str:
@@ -204,6 +212,14 @@ def _same(computed: float, expected: float, allowed: float) -> bool:
     return computed == expected or (math.isnan(computed) and math.isnan(expected))
 
 
+def kept_where_same(values: Mapping[str, float], committed: Mapping[str, float]) -> dict[str, float]:
+    """Return numbers for a new reference: the committed ones where they agree, so that a diff shows what changed."""
+    return {
+        name: committed[name] if name in committed and _same(value, committed[name], SAME_VERSIONS) else value
+        for name, value in values.items()
+    }
+
+
 def _run(study: Study, cells: list[Any], folder: str, title: str) -> tuple[Any, dict[str, str]]:
     """Run cells in the gate's store, within the limits of the study; return it, and the reasons of failed cells."""
     store = Store(folder)
@@ -237,7 +253,7 @@ def recompute_study(
     if accept:
         incomplete = [*_missing(cells, computed, failed, ()), *weak]
         if incomplete:
-            return _verdict(incomplete, f"no reference of {study.name} is written")
+            return verdict(incomplete, f"no reference of {study.name} is written")
         _write_reference(Path(accept) / f"{study.name}.json", computed)
     committed = load_reference(study.name)
     if committed is None:
@@ -254,22 +270,19 @@ def recompute_study(
     only_read = {cell.key for cell in reads} - {cell.key for cell in cells}  # the progress counts them too
     read = f", with {len(only_read)} cells of base scores that they read" if only_read else ""
     done_text = f"{len(done)} cells of {study.name} recomputed{read}, compared to {allowed:g}{versions}"
-    result = _verdict(wrong, done_text + note)
+    result = verdict(wrong, done_text + note)
     if changed:
         print(f"intended? multilab gate --study {study.name} --accept {REFERENCES}")
     return result
 
 
 def _write_reference(path: Path, computed: Numbers) -> None:
-    """Write a reference file. A committed number that agrees stays, so that a diff shows what changed."""
+    """Write a reference file."""
     committed: Numbers = read_json(path)["cells"] if path.is_file() else {}
     numbers, changed = {}, 0
     for cell, values in computed.items():
         old = committed.get(cell, {})
-        numbers[cell] = {
-            name: old[name] if name in old and _same(value, old[name], SAME_VERSIONS) else value
-            for name, value in values.items()
-        }
+        numbers[cell] = kept_where_same(values, old)
         changed += bool(old) and numbers[cell] != old
     write_atomically(path, reference(numbers))
     new, gone = len(set(computed) - set(committed)), len(set(committed) - set(computed))
@@ -339,7 +352,7 @@ def recompute_sample(
     if len({(cell.row[0], cell.row[2]) for cell in done}) == 1:
         for line in _means_of_one_column(study, done, computed, expected):
             print(line)
-    return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed{drawn}, compared to {SAME_VERSIONS:g}")
+    return verdict(wrong, f"{len(done)} cells of {study.name} recomputed{drawn}, compared to {SAME_VERSIONS:g}")
 
 
 def _means_of_one_column(study: Study, done: list[Any], computed: Numbers, expected: Numbers) -> list[str]:
@@ -377,7 +390,8 @@ def _printed_means(study: Study, dataset: str, method: str) -> dict[str, str]:
         }
 
 
-def _verdict(wrong: list[str], done: str) -> int:
+def verdict(wrong: list[str], done: str) -> int:
+    """Print what is wrong, and whether the gate passed; return the exit code."""
     for line in wrong[:40]:
         print(f"GATE: {line}")
     if len(wrong) > 40:
