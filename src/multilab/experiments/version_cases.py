@@ -155,7 +155,8 @@ def _methods() -> tuple[list[Method], list[str]]:
             members = {member: load_method(member).check_params for member in method.base_scores}
             method = replace(method, member_params=members)
         for block in quick.settings:
-            fast.update(block.set if block.applies_to(name, None) else {})
+            if block.applies_to(name, None):
+                fast.update(block.set)
         fast.update(_STABLE.get(name, {}))
         methods.append(method.with_params(fast))
     classes = [cls for cls in all_estimators() if f"{cls.__module__}.{cls.__qualname__}" not in named]
