@@ -163,7 +163,7 @@ def _methods() -> tuple[list[Method], list[str]]:
     return [*methods, *map(_method_of, classes)], skipped
 
 
-_STABLE = {
+_STABLE: dict[str, dict[str, Any]] = {
     "br_linear_svm": {"preprocessing": "minmax"},  # on a table that is not scaled rounding moves the margins by 5e-7
     "klscca": {"reduce__eta": 0.1},  # without a penalty choices about it have no effect and LSQR does not converge
 }
