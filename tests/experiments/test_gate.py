@@ -252,7 +252,7 @@ def copy(tmp_path_factory, checkout) -> Path:
 def gate(root: Path, *argv: str, jobs: str = "2") -> subprocess.CompletedProcess:
     env = {k: v for k, v in os.environ.items() if k != "MULTILAB_CONF"}
     env |= {"PYTHONPATH": str(root / "src"), "MULTILAB_JOBS": jobs}
-    command = [sys.executable, "-m", "multilab", "gate", *argv]
+    command = [sys.executable, "-m", "multilab", "gate", "--study", "quick", *argv]
     return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True)
 
 

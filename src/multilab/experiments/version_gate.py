@@ -166,17 +166,18 @@ def _lines_of_moved(moved: list[Difference], cases: dict[str, Case]) -> Iterator
 
 
 def _lines_of_common(moved: Collection[str], explained: list[str], cases: dict[str, Case]) -> Iterator[str]:
-    """Yield a line with the modules that all moved cases name and the fewest others, if most of these moved too."""
+    """Yield a line with the modules of what all moved cases name, and the fewest others."""
     named = {name: _classes_and_functions(case) for name, case in cases.items()}
     users = {
         one: {name for name in cases if one in named[name]}
         for one in set.intersection(*(named[name] for name in explained))
     }
-    fewest = min(map(len, users.values()), default=0)
-    modules = {one.__module__ for one, names in users.items() if len(names) == fewest <= 2 * len(names & {*moved})}
+    fewest = min(users.values(), key=len, default=set())
+    modules = sorted({one.__module__ for one, names in users.items() if names == fewest}, reverse=True)
     if modules:
-        lines = ", ".join(_raise(sys.modules[module]) for module in sorted(modules)[:5])
-        yield f"all of these name the same code; if it changed there, raise instead of each class: {lines}"
+        lines = ", ".join(_raise(sys.modules[module]) for module in modules[:6])
+        share = f"{len(fewest & {*moved})} of {len(fewest)} cases that name it moved"
+        yield f"if code that these classes share changed ({share}), one raise is enough: {lines}"
 
 
 def _size(difference: Difference) -> float:
