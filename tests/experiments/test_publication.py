@@ -11,11 +11,13 @@ import pytest
 
 mlflow = pytest.importorskip("mlflow")
 
+from helpers.keys import raise_version  # noqa: E402
 from multilab.cli import main  # noqa: E402
-from multilab.core import read_sealed, write_sealed  # noqa: E402
+from multilab.core import read_sealed, versions, write_sealed  # noqa: E402
 from multilab.experiments import publish  # noqa: E402
 from multilab.experiments.store import Store  # noqa: E402
 from multilab.experiments.tune import read_searches  # noqa: E402
+from multilab.metrics import METRICS  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
 
@@ -123,7 +125,7 @@ def test_nothing_to_publish_is_reported(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "mlflow.db").exists()
 
 
-def test_a_search_is_published_from_its_note_until_its_formula_changes(tmp_path, monkeypatch, source):
+def test_a_search_is_published_from_its_note_until_the_version_of_its_metric_is_raised(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     argv = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, seed: 0}", "tracking.artifacts=a"]
@@ -141,5 +143,6 @@ def test_a_search_is_published_from_its_note_until_its_formula_changes(tmp_path,
         steps = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "trial.hamming_loss")}
         assert steps == dict(enumerate(trials))
         assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["trials.csv"]
-    source("    return counts.share_wrong\n", "    return -counts.share_wrong\n", "metrics")
+    raise_version(monkeypatch, METRICS["hamming_loss"].formula)
     assert read_searches(Store(), {}) == ([], 1)
+    versions._versions.cache_clear()

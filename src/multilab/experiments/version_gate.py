@@ -24,8 +24,10 @@ from multilab.core import canonical_json, declared_versions, write_atomically
 from multilab.core.shell import short_path
 from multilab.core.versions import reached
 from multilab.experiments.cells import library_versions
+from multilab.experiments.conf import entrant_names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import jobs, side_by_side
+from multilab.experiments.method import load_method
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.verify import (
     REFERENCES,
@@ -76,42 +78,43 @@ def check_versions(accept: str | None = None, only: Collection[str] = ()) -> int
     cases = {case.name: case for case in chosen}
     failed = [f"{name} failed: {result}" for name, result in sorted(results.items()) if isinstance(result, str)]
     numbers = {name: result for name, result in results.items() if isinstance(result, dict)}
-    others = {
-        n: e for n, e in committed["cases"].items() if subject_of(n) in skipped or (only and subject_of(n) not in only)
+    left_out = {*skipped, *({subject_of(name) for name in committed["cases"]} - {*only} if only else ())}
+    before = {name: entry for name, entry in committed["cases"].items() if subject_of(name) not in left_out}
+    outdated = {
+        name
+        for name, entry in before.items()
+        if name in cases and cases[name].made_of | {"numbers": entry["numbers"]} != entry
     }
-    before = {name: entry for name, entry in committed["cases"].items() if name not in others}
-    outdated = {n for n in {*before} & {*cases} if cases[n].made_of | {"numbers": before[n]["numbers"]} != before[n]}
     allowed = tolerance(committed["versions"])
     moved = differences(numbers, {name: entry["numbers"] for name, entry in before.items()}, allowed)
     defaults = {cls.__name__: _defaults(cls) for cls in all_estimators()}
-    changed = [
+    wrong = [
+        *failed,
         *_lines_of_moved([one for one in moved if one.cell not in outdated], cases),
         *_lines_of_defaults(defaults, committed["defaults"]),
     ]
     done = f"{len(cases)} cases of {', '.join(only) or 'all methods, metrics and splitters'}"
-    if not accept:
-        stale = {
-            "with other versions or settings than their reference": outdated,
-            "without a reference": {name for name in {*cases} - {*before} if numbers.get(name)},
-            "with a reference, but gone": {*before} - {*cases},
-        }
-        to_write = [
-            f"cases {what}: {_first(names)}; write them with {command}" for what, names in stale.items() if names
-        ]
-        return verdict([*failed, *changed, *to_write], f"{done}, compared to {allowed:g}")
-    if failed or (changed and allowed == SAME_VERSIONS):
-        return verdict([*failed, *changed], f"no reference of {done} is written")
-    entries = {name: entry for name, entry in committed["cases"].items() if name not in before} | {
-        name: {**cases[name].made_of, "numbers": kept_where_same(values, before.get(name, {}).get("numbers", {}))}
-        for name, values in numbers.items()
-        if values
-    }
-    known = public_classes() | public_classes("decision")  # also those whose packages are not installed
-    kept = {name: entry for name, entry in committed["defaults"].items() if name in known}
-    path = Path(accept) / f"{NAME}.json"
-    parts = {"cases": entries, "defaults": kept | defaults, "versions": library_versions()}
-    write_atomically(path, _text(parts))
-    return verdict([], f"{path} has the numbers of {done}")
+    if accept and not failed and (not wrong or allowed != SAME_VERSIONS):
+        entries = {name: entry for name, entry in committed["cases"].items() if name not in before}
+        for name in (name for name, values in numbers.items() if values):
+            kept = kept_where_same(numbers[name], before.get(name, {}).get("numbers", {}))
+            entries[name] = {**cases[name].made_of, "numbers": kept}
+        classes = public_classes() | public_classes("decision")  # also those whose packages are not installed
+        others = {name: entry for name, entry in committed["defaults"].items() if name in classes}
+        reference = {"cases": entries, "defaults": others | defaults, "versions": library_versions()}
+        write_atomically(Path(accept) / f"{NAME}.json", _text(reference))
+        return verdict([], f"{Path(accept) / NAME}.json has the numbers of {done}")
+    if accept:
+        return verdict(wrong, f"no reference of {done} is written")
+    optional = {name for name in entrant_names("method") if load_method(name).requires}
+    new = {name for name in {*cases} - {*before} if numbers.get(name) and subject_of(name) not in optional}
+    for what, names in (
+        ("with other versions or settings than their reference", outdated),
+        ("without a reference", new),
+        ("with a reference, but gone", {*before} - {*cases}),
+    ):
+        wrong += [f"cases {what}: {_first(names)}; write them with {command}"] if names else []
+    return verdict(wrong, f"{done}, compared to {allowed:g}")
 
 
 def _computed(work: tuple[str, Callable[[], dict[str, float]]]) -> tuple[str, dict[str, float] | str]:
