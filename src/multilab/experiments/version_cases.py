@@ -21,8 +21,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from multilab.core import conf_dir, declared_versions, json_digest
-from multilab.datasets import TableEncoder, add_dataset, load
-from multilab.datasets.synthetic import generate
+from multilab.datasets import TableEncoder, add_dataset, load, sample_scenario
+from multilab.datasets.synthetic import bayes_accuracy, generate
 from multilab.datasets.table_encoder import with_grams
 from multilab.experiments.cells import Cell, split_refs, with_reads
 from multilab.experiments.conf import entrant_names, package_names
@@ -38,7 +38,12 @@ from multilab.methods import MethodError, all_estimators
 from multilab.metrics import ALL_METRICS, score_all
 from multilab.metrics.conventions import PRESETS
 from multilab.metrics.registry import defined, paper_metrics
-from multilab.model_selection import make_splits
+from multilab.model_selection import (
+    IterativeStratifiedGroupKFold,
+    IterativeStratifiedShuffleSplit,
+    RepeatedIterativeStratifiedKFold,
+    make_splits,
+)
 
 __all__ = ["Case", "all_cases", "only_in", "subject_of"]
 
@@ -322,36 +327,57 @@ def _metric_values(name: str) -> Numbers:
 
 def _of_data() -> Iterator[Case]:
     """Yield the cases of splits, generated data, and the encodings of a table."""
-    for kind in ("kfold", "holdout"):
-        for order in (0, 1, 2):
-            size = 3 if kind == "kfold" else {"train_size": 0.7}
-            protocol = {kind: size, "stratify": order, "seed": 1, "repeats": 2}
-            yield Case(f"splits: {kind}, order {order}", functools.partial(_split_rows, protocol), (make_splits,))
-    for name in ("digit-segments", "genes-toy", "topics-toy", "scenario1", "scenario2", "scenario3", "scenario4"):
-        yield Case(f"data: {name}", functools.partial(_generated, name), (generate, load))
-    yield Case("data: table", _encoded, (TableEncoder, with_grams, load))
+    for order in (0, 1, 2):
+        for kind in ({"kfold": 3}, {"holdout": {"train_size": 0.7}}):
+            protocol = {**kind, "stratify": order, "seed": 1, "repeats": 2}
+            work = functools.partial(_protocol_rows, protocol)
+            yield Case(f"splits: {next(iter(kind))}, order {order}", work, (make_splits,))
+    for splitter in (
+        RepeatedIterativeStratifiedKFold(n_splits=3, n_repeats=2),
+        IterativeStratifiedShuffleSplit(n_splits=2, test_size=0.3),
+        IterativeStratifiedGroupKFold(n_splits=3),
+    ):
+        work = functools.partial(_splitter_rows, splitter)
+        yield Case(f"splits: {type(splitter).__name__}", work, (type(splitter),))
+    things = generate, sample_scenario, bayes_accuracy
+    for name in ("digit-segments", "genes", "topics", *(f"scenario {k}" for k in (1, 2, 3, 4))):
+        yield Case(f"generator {name}: data", functools.partial(_generated, name), things)
+    yield Case("table: encodings", _encodings, (load, TableEncoder, with_grams))
 
 
-def _split_rows(protocol: dict[str, Any]) -> Numbers:
+def _protocol_rows(protocol: dict[str, Any]) -> Numbers:
     """Return sums of the rows of all splits of toy genes, also with groups or missing labels."""
     Y = load("genes-toy").Y
-    groups = np.arange(len(Y)) ** 2 % 83
-    missing = np.where(np.arange(Y.size).reshape(Y.shape) % 4, Y, -1).astype(np.int8)
-    numbers = {}
-    for name, labels, of in (("rows", Y, None), ("groups", Y, groups), ("missing labels", missing, None)):
-        splits = make_splits(labels, protocol, groups=of)
-        numbers[name] = _weighted_sum(np.concatenate([rows for split in splits for rows in split]))
-    return numbers
+    groups, missing = np.arange(len(Y)) ** 2 % 83, np.where(np.arange(Y.size).reshape(Y.shape) % 4, Y, -1)
+    kinds = {"rows": (Y, None), "groups": (Y, groups), "missing labels": (missing.astype(np.int8), None)}
+    made = {name: make_splits(labels, protocol, groups=of) for name, (labels, of) in kinds.items()}
+    return _sums(
+        **{name: np.concatenate([rows for split in splits for rows in split]) for name, splits in made.items()}
+    )
+
+
+def _splitter_rows(splitter: Any) -> Numbers:
+    Y = load("genes-toy").Y
+    folds = splitter.split(np.zeros((len(Y), 1)), Y, np.arange(len(Y)) ** 2 % 83)
+    return _sums(rows=np.concatenate([rows for fold in folds for rows in fold]))
 
 
 def _generated(name: str) -> Numbers:
-    data = load(name)
-    return _sums(X=data.X, Y=data.Y)
+    kind, _, k = name.partition(" ")
+    raw = generate({"name": kind, **({"k": int(k)} if k else {})})
+    numbers = _sums(X=raw.X, Y=raw.Y)
+    if k:
+        shifted = sample_scenario(int(k), n=50, seed=1, threshold=0.25)
+        numbers |= _sums(y_real=shifted.y_real, shifted=shifted.Y)
+        numbers |= {f"accuracy, {cut}": bayes_accuracy(int(k), cut) for cut in ("median", "mean")}
+    return numbers
 
 
-def _encoded() -> Numbers:
-    """Return sums of a table that is encoded without and with n-grams of its texts; the encoder sees two thirds."""
+def _encodings() -> Numbers:
     data = load("table")
-    columns = list(data.columns or ())
-    words, chars = (TableEncoder.learn(data.X[:80], kinds).encode(data.X).X for kinds in (columns, with_grams(columns)))
-    return _sums(words=words, chars=chars, Y=data.Y)
+    words, chars = data.columns or (), with_grams(data.columns or ())
+    encoded = {
+        name: TableEncoder.learn(data.X[:80], columns, data.label_names).encode(data.X).X
+        for name, columns in (("words", words), ("chars", chars))
+    }
+    return _sums(Y=data.Y, **encoded)
