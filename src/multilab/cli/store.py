@@ -102,7 +102,7 @@ def show(key: str) -> None:
 @click.argument("key", type=CELL)
 @click.argument("other", type=CELL, required=False)
 def why(key: str, other: str | None) -> None:
-    """Show what a key holds and what has changed since, or the differences between two cells."""
+    """Show what a key holds and what changed, or how two cells differ."""
     from multilab.experiments.store import Store
 
     results = Store()
