@@ -24,7 +24,7 @@ from multilab.experiments.checks import changed_cells, changed_results, check_me
 from multilab.experiments.conf import load_protocol
 from multilab.experiments.errors import DifferentResultError, ExperimentError
 from multilab.experiments.execute import compute_within, run_cells, run_cells_within
-from multilab.experiments.inventory import Inventory
+from multilab.experiments.inventory import Inventory, note_earlier
 from multilab.experiments.loaded_code import files_today, reached
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.plan import Plan
@@ -542,6 +542,13 @@ def test_a_command_prints_one_line_whatever_it_runs(store, monkeypatch, capsys):
     assert MLKNN not in capsys.readouterr().err
 
 
+def test_a_sweep_with_a_different_result_ends_like_one_command(store, monkeypatch):
+    edit(monkeypatch, MLKNN)
+    other_formula(monkeypatch)
+    assert main(TRAIN) == 1
+    assert main([*TRAIN[:2], "-m", "method=mlknn", "seed=0,1", *TRAIN[3:]]) == 1
+
+
 def test_clean_removes_unchecked_results_and_what_reads_them(store, cells, stacked, monkeypatch):
     edit(monkeypatch, MLKNN)
     check_met(cells, store, compute_within)
@@ -692,7 +699,7 @@ def test_a_few_records_of_a_large_store_are_read(store, cells, monkeypatch):
     read = []
     inventory_read = Inventory.read
     monkeypatch.setattr(Inventory, "read", lambda self, key: read.append(key) or inventory_read(self, key))
-    checks.note_old(store)
+    note_earlier(store)
     assert 0 < len(read) <= 20
 
 

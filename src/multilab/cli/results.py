@@ -99,8 +99,8 @@ def _stored_rows(
 ) -> tuple[list[ResultRow], dict[str, int]]:
     """Return the rows of the stored train cells that match, and how many cells were left out for which reason."""
     from multilab.comparison.curve import is_of_curve
-    from multilab.experiments.checks import changed_cells, note, note_old
-    from multilab.experiments.inventory import Inventory, protocol_text, result_rows
+    from multilab.experiments.checks import changed_cells, note
+    from multilab.experiments.inventory import Inventory, note_earlier, protocol_text, result_rows
 
     inventory = Inventory(store)
     cells, left_out = [], Counter[str]()
@@ -115,7 +115,7 @@ def _stored_rows(
             left_out[reason] += 1
         else:
             cells.append(cell)
-    note_old(store)
+    note_earlier(store)
     note(changed_cells(cells, inventory))
     cells.sort(key=lambda cell: (cell.dataset, protocol_text(cell.protocol), cell.method))
     rows = []

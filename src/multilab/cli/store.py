@@ -60,8 +60,8 @@ def list_cells(dataset: str | None, method: str | None, status: str | None, metr
     outdated if the current code, libraries or data would give it another key. It is unchecked if files of multilab have
     changed since, and it was not recomputed: `multilab store check`.
     """
-    from multilab.experiments.checks import changed_cells, note, note_old, standing
-    from multilab.experiments.inventory import Inventory, protocol_text
+    from multilab.experiments.checks import changed_cells, note, standing
+    from multilab.experiments.inventory import Inventory, note_earlier, protocol_text
     from multilab.experiments.progress import ProgressBar
     from multilab.experiments.store import Store
     from multilab.metrics import METRICS
@@ -72,7 +72,7 @@ def list_cells(dataset: str | None, method: str | None, status: str | None, metr
     inventory, total, count = Inventory(results), 0, 0
     cells = list(inventory.cells(named_dataset(dataset or "*", {}), method or "*"))
     cells.sort(key=lambda cell: (cell.dataset, cell.method, protocol_text(cell.protocol), cell.split, cell.kind))
-    note_old(results)
+    note_earlier(results)
     note(changed := changed_cells(cells, inventory))
     unchecked = standing(changed)
     print(f"{'key':<14}{'status':<11}{'date':<18}{'seconds':>9}{'kB':>9}{metric:>15}  cell")

@@ -8,10 +8,7 @@ a few of each class. Equal ones are marked beside the cells, a different one end
 
 from __future__ import annotations
 
-import itertools
 import math
-import os
-import re
 import shutil
 import sys
 import time
@@ -28,15 +25,14 @@ import numpy as np
 
 from multilab.core import MultilabError, canonical_json, json_digest
 from multilab.core.messages import printable
-from multilab.experiments.cells import SCHEMA, Cell
+from multilab.experiments.cells import Cell
 from multilab.experiments.engines import current, using
 from multilab.experiments.errors import DifferentResultError
-from multilab.experiments.inventory import Inventory, StoredCell
+from multilab.experiments.inventory import Inventory, StoredCell, note_earlier
 from multilab.experiments.loaded_code import files_today, reached
 from multilab.experiments.method import class_names
 from multilab.experiments.records import recorded_code
 from multilab.experiments.store import Store
-from multilab.experiments.tables import tables_without_rows
 
 __all__ = [
     "Changed",
@@ -45,7 +41,6 @@ __all__ = [
     "changed_results",
     "check_met",
     "note",
-    "note_old",
     "recompute",
     "refresh",
     "sample",
@@ -346,7 +341,7 @@ def check_met(items: Iterable[Item], store: Store, run: Run, seconds: float = _S
     began, (command, closes) = time.monotonic(), _command()
     if store.root not in command.stores:
         command.stores.add(store.root)
-        note_old(store)
+        note_earlier(store)
     met = {item.key: item for item in items if (store.root, item.key) not in command.met and store.has(item.key)}
     command.met |= {(store.root, key) for key in met}
     found = changed_results(met, store, met.get)
@@ -375,18 +370,3 @@ def advice(differing: Iterable[Changed]) -> str:
         "If the new numbers are right, raise results_version of the class that changed (`multilab gate` names it), or "
         f"remove the old ones: `multilab store clean --unchecked --method {methods} --yes`"
     )
-
-
-def note_old(store: Store) -> None:
-    """Print a line if a store has results or encoded tables of an earlier version, which are ignored."""
-    if not store.root.is_dir():
-        return
-    with os.scandir(store.root) as entries:  # names are digests: the first ones are a random sample
-        some = list(itertools.islice((e.name for e in entries if re.fullmatch("[0-9a-f]{64}", e.name)), 20))
-    schemas = (Inventory(store).read(key).parts.get("schema", SCHEMA) for key in some)
-    if any(isinstance(schema, int) and schema < SCHEMA for schema in schemas) or tables_without_rows(store):
-        print(
-            f"ignored: results of an earlier version in {store.root}; `multilab store clean --outdated --yes` removes "
-            "them",
-            file=sys.stderr,
-        )

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
+import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -30,6 +33,7 @@ from multilab.experiments.method import InnerFolds, Method, class_names, load_me
 from multilab.experiments.records import check_record
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
+from multilab.experiments.tables import tables_without_rows
 
 __all__ = [
     "Inventory",
@@ -37,6 +41,7 @@ __all__ = [
     "StoredCell",
     "argument_changes",
     "base_method",
+    "note_earlier",
     "protocol_text",
     "result_rows",
     "setting_text",
@@ -265,6 +270,21 @@ class Inventory:
         except (LookupError, TypeError, ValueError, MemoryError) as error:  # arrays that are no scores of these labels
             label = cell.record.get("label", cell.key)
             raise ExperimentError(f"{label}: its scores cannot be evaluated ({type(error).__name__})") from None
+
+
+def note_earlier(store: Store) -> None:
+    """Print a line if a store has results or encoded tables of an earlier version, which are ignored."""
+    if not store.root.is_dir():
+        return
+    with os.scandir(store.root) as entries:  # names are digests: the first ones are a random sample
+        some = list(itertools.islice((e.name for e in entries if re.fullmatch("[0-9a-f]{64}", e.name)), 20))
+    schemas = (Inventory(store).read(key).parts.get("schema", SCHEMA) for key in some)
+    if any(isinstance(schema, int) and schema < SCHEMA for schema in schemas) or tables_without_rows(store):
+        print(
+            f"ignored: results of an earlier version in {store.root}; `multilab store clean --outdated --yes` removes "
+            "them",
+            file=sys.stderr,
+        )
 
 
 def _check_targets(cell: StoredCell, own: Method | None) -> None:
