@@ -17,7 +17,7 @@ import pytest
 
 from multilab.cli import main
 from multilab.core.digests import sha256_digest
-from multilab.experiments import checks, loaded_code, running, stages
+from multilab.experiments import checks, loaded_code, running, search, stages
 from multilab.experiments.analyses import Unit, run_units
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.checks import changed_cells, changed_results, check_met, recompute, refresh, sample
@@ -376,6 +376,21 @@ def test_other_decisions_are_another_result(store, cells, monkeypatch):
     other_threshold(monkeypatch)
     with pytest.raises(DifferentResultError):
         check_met(cells, store, compute_within)
+
+
+def test_other_values_of_trials_are_another_result_also_if_they_choose_the_same(store, monkeypatch):
+    cell = replace(cells_of("mlknn")[0], tune=Tuning(n_trials=1, folds=2))
+    timed = replace(cell, tune=replace(cell.tune, timeout=1e6))
+    assert run_cells([cell, timed], store) == {}
+    edit(monkeypatch, "experiments/search.py")
+    check_met([cell], store, compute_within)
+    assert marks(store) == [cell.key]
+    edit(monkeypatch, "experiments/search.py", "4" * 12)
+    value = search._trial_value
+    monkeypatch.setattr(search, "_trial_value", lambda *given: value(*given) + 0.1)
+    check_met([timed], store, compute_within)  # how many trials it has, a clock decided
+    with pytest.raises(DifferentResultError):
+        check_met([cell], store, compute_within)
 
 
 def test_a_difference_of_rounding_is_none(store, cells, monkeypatch):

@@ -8,6 +8,7 @@ a few of each class. Equal ones are marked beside the cells, a different one end
 
 from __future__ import annotations
 
+import csv
 import math
 import shutil
 import sys
@@ -198,7 +199,7 @@ def recompute(chosen: Sequence[Changed], store: Store, run: Run, seconds: float 
     """
     inventory = Inventory(store)
     rebuilt = [_rebuilt(inventory.read(c.item.key), inventory) if isinstance(c.item, Cell) else c.item for c in chosen]
-    items = [item for item in rebuilt if item is not None]
+    items = [item for item in rebuilt if item is not None and not _ends_by_the_clock(item)]
     with TemporaryDirectory(prefix="multilab-check-") as folder:
         own = Store(folder)
         read = {cell.key for item in items for cell in (item.reads if isinstance(item, Cell) else item.needs)}
@@ -212,6 +213,11 @@ def recompute(chosen: Sequence[Changed], store: Store, run: Run, seconds: float 
     return differences
 
 
+def _ends_by_the_clock(item: Item) -> bool:
+    """Return whether a search has as many trials as there was time for, which no recomputation repeats."""
+    return isinstance(item, Cell) and bool(item.tune and item.tune.timeout)
+
+
 def _mark(equal: Iterable[Changed], own: Store) -> None:
     """Mark results that are equal to those of another store, unless other files than today's have computed these."""
     for one in equal:
@@ -223,8 +229,8 @@ def _mark(equal: Iterable[Changed], own: Store) -> None:
 
 
 def _difference(before: Store, after: Store, key: str) -> str:
-    """Return how the scores and decisions of a cell, or the columns of an analysis, differ in two stores."""
-    old, new = ({n: a for n, a in s.arrays(key).items() if not n.startswith("learned_")} for s in (before, after))
+    """Return how the numbers of a result differ in two stores, empty if they do not."""
+    old, new = _numbers(before, key), _numbers(after, key)
     if old.keys() != new.keys() or any(old[name].shape != new[name].shape for name in old):
         return "other arrays"
     for name, values in sorted(old.items(), reverse=True):  # scores before decisions
@@ -235,6 +241,20 @@ def _difference(before: Store, after: Store, key: str) -> str:
             gap = np.abs(np.subtract(new[name][~close], values[~close], dtype=float)).max()
             return f"{name} by up to {gap:.3g}, in {(~close).sum()} of {close.size} entries"
     return ""
+
+
+def _numbers(store: Store, key: str) -> dict[str, np.ndarray]:
+    """Return scores and decisions of a cell, or the columns of an analysis; of a search the values of its trials too.
+
+    A search that is scored wrongly may still choose the same arguments.
+    """
+    numbers = {name: array for name, array in store.arrays(key).items() if not name.startswith("learned_")}
+    if (trials := store.path(key) / "trials.csv").is_file():
+        with trials.open(newline="", encoding="utf-8", errors="replace") as file:
+            numbers["trials"] = np.array([row[-1:] for row in csv.reader(file)][1:])
+        with suppress(ValueError):  # of a file from elsewhere
+            numbers["trials"] = numbers["trials"].astype(float)
+    return numbers
 
 
 def refresh(items: Sequence[Item], store: Store, run: Callable[[Store], dict[str, str]]) -> dict[str, str]:
