@@ -12,9 +12,10 @@ import pytest
 
 from helpers.keys import raise_version
 from multilab.cli.main import main
-from multilab.core import shell, versions
+from multilab.core import versions
 from multilab.datasets import TableEncoder, add_dataset, feature_columns, load
 from multilab.datasets.table_encoder import encoder_with_rows
+from multilab.decision import guard
 from multilab.experiments import tables
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.dask_engine import _check_same
@@ -183,7 +184,7 @@ def test_a_cell_is_not_computed_from_rows_that_replaced_its_own(store):
 
 
 @pytest.mark.parametrize(
-    ("thing", "moved"), [(TableEncoder, True), (mixed_scaler, True), (tables, True), (shell, False)]
+    ("thing", "moved"), [(TableEncoder, True), (mixed_scaler, True), (tables, True), (guard, False)]
 )
 def test_the_versions_of_the_encoder_are_in_the_keys_of_tables_only(store, monkeypatch, thing, moved):
     def keys():

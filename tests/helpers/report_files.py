@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.claims.verdicts import COLUMNS
-from multilab.core import canonical_json, write_content
+from multilab.core import json_digest, write_content
 from multilab.statistics import compare_methods, summarise
 from multilab.statistics.result_files import write_results
 
@@ -35,7 +35,7 @@ def write_fake_study(
         level = rng.uniform(0.2, 0.5)
         for j, m in enumerate(methods):
             for s in range(folds):
-                key = canonical_json([d, s, m]).encode().hex()[:64]
+                key = json_digest([d, s, m])
                 for metric, direction in metrics.items():
                     quality = 0.01 * j + rng.normal(0, 0.01)
                     value = level + quality if direction == "max" else level - quality

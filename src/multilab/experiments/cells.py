@@ -15,7 +15,7 @@ from typing import Any
 
 from multilab import datasets, model_selection
 from multilab.core import canonical_json, files_digest, json_digest, major_minor
-from multilab.experiments.method import LIBRARIES, InnerFolds, Method, load_method, named_metrics
+from multilab.experiments.method import LIBRARIES, InnerFolds, Method, load_method, located, named_metrics
 from multilab.experiments.study import ObservedShare, Tuning
 
 __all__ = [
@@ -151,24 +151,20 @@ class Cell:
         return self.method.own_modules()
 
     def _steps(self) -> list[Any]:
-        """Return those around the estimator."""
-        from multilab.experiments import fitting, groups, hidden_labels  # they import this module
-
-        ref = self.split_ref
-        steps: list[Any] = [fitting.fit_and_score, fitting.fitted_scaler]
+        """Return those around the estimator, which are found by their names since their modules import this one."""
+        ref, steps = self.split_ref, ["fitting.fit_and_score", "fitting.fitted_scaler"]
         if ref.encoder:
-            from multilab.experiments import tables
-
-            steps += [tables.TableEncoder, tables.table_scaler, tables.columns_of]
+            steps += ["tables.TableEncoder", "tables.table_scaler", "tables.columns_of"]
         if ref.groups:
-            steps += [groups.GroupFolds, groups.with_grouped_decisions]
+            steps += ["groups.GroupFolds", "groups.with_grouped_decisions"]
         if self.kind == "scores":
-            steps.append(fitting.out_of_fold)
+            steps.append("fitting.out_of_fold")
         elif self.tune:
-            from multilab.experiments import search
-
-            steps += [search.search, fitting.inner_folds, *named_metrics([self.tune.metric])]
-        return [*steps, *([hidden_labels.observed_labels] if self.observed else [])]
+            steps += ["search.search", "fitting.inner_folds"]
+        if self.observed:
+            steps.append("hidden_labels.observed_labels")
+        metrics = named_metrics([self.tune.metric]) if self.tune and self.kind == "train" else []
+        return [*(located(f"multilab.experiments.{name}") for name in steps), *metrics]
 
     @functools.cached_property
     def key(self) -> str:
