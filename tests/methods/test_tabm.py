@@ -160,7 +160,7 @@ def test_the_entrant_has_the_versions_in_its_key(quick: Any) -> None:
     method = importlib.import_module("multilab.experiments.method").load_method("tabm")
     importlib.import_module("multilab.experiments.arguments").check_method(method, tuned=True)
     assert set(method.distributions()) == {"tabm", "torch"}
-    assert method.code()
+    assert method.own_files() == []
 
 
 @pytest.mark.slow
