@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,15 +17,15 @@ import pandas as pd
 import pytest
 
 from multilab.cli import main
-from multilab.core.digests import sha256_digest
+from multilab.core.digests import json_digest, sha256_digest
 from multilab.experiments import checks, loaded_code, running, search, stages
 from multilab.experiments.analyses import Unit, run_units
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.checks import changed_cells, changed_results, check_met, recompute, refresh, sample
-from multilab.experiments.conf import load_protocol
+from multilab.experiments.conf import load_protocol, package_names
 from multilab.experiments.errors import DifferentResultError, ExperimentError
 from multilab.experiments.execute import compute_within, run_cells, run_cells_within
-from multilab.experiments.inventory import Inventory, note_earlier
+from multilab.experiments.inventory import Inventory, StoredCell, check_runnable, note_earlier
 from multilab.experiments.loaded_code import files_today, reached
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.plan import Plan
@@ -450,6 +451,49 @@ def test_a_stranger_s_class_is_not_imported_to_recompute_its_result(store, cells
     check_met(cells[:1], store, compute_within)
     assert marks(store) == []
     assert "strange" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"_target_": "multilab.core.locks.os.system", "command": "touch owned"},
+        {"_target_": "multilab.methods.BinaryRelevance", "estimator": {"_target_": "multilab.core.locks.os.mkdir"}},
+        {"_target_": "multilab.methods.BinaryRelevance", "estimator": {"_target_": "subprocess.run", "args": "touch"}},
+        {"_target_": "multilab.experiments.store.Store", "root": "owned"},
+        {"_target_": "sklearn.datasets.fetch_openml", "name": "iris"},
+        {"_target_": "sklearn.pipeline.Pipeline", "steps": [], "memory": "owned"},
+        {"_target_": "multilab.methods.MLkNN", "_args_": [1]},
+        {"_target_": "multilab.methods.MLkNN", "k": "a/b"},
+        {"_target_": "hydra.utils.get_method", "path": "os.system"},
+    ],
+)
+def test_a_stranger_s_settings_are_not_computed(store, cells, tmp_path, monkeypatch, settings):
+    monkeypatch.chdir(tmp_path)
+    target, *_ = settings.values()
+    params = {name: value for name, value in settings.items() if name != "_target_"}
+    evil = replace(cells[0], method=replace(cells[0].method, target=target, params=params))
+    record = store.record(cells[0].key)
+    with suppress(ExperimentError):
+        record |= {"parts": evil.identity}
+    key = json_digest(record["parts"]) if record["parts"] != cells[0].identity else "e" * 64
+    record |= {"settings": settings, "code": {**record["code"], "files": {"experiments/fitting.py": "0" * 12}}}
+    config = (store.path(cells[0].key) / "config.yaml").read_text()
+    store.write(key, store.arrays(cells[0].key), record, config)
+    stored = Inventory(store).read(key)
+    with pytest.raises(ExperimentError):
+        check_runnable(stored)
+    inventory = Inventory(store)
+    assert key not in {one.item.key for one in changed_cells(inventory.cells(), inventory)}
+    main(["store", "check", "--all"])
+    assert not (tmp_path / "owned").exists()
+
+
+def test_the_settings_of_all_method_files_are_computed_again():
+    for name in package_names("method"):
+        method = load_method(name)
+        check_runnable(StoredCell("0" * 64, "done", {"method": name, "settings": method.identity()}))
+        other = method.with_params({"random_state": 5})
+        check_runnable(StoredCell("0" * 64, "done", {"method": name, "settings": other.identity()}))
 
 
 # ---------------------------------------------------------------- units of analyses

@@ -29,7 +29,7 @@ from multilab.core.messages import printable
 from multilab.experiments.cells import Cell
 from multilab.experiments.engines import current, using
 from multilab.experiments.errors import DifferentResultError
-from multilab.experiments.inventory import Inventory, StoredCell, note_earlier
+from multilab.experiments.inventory import Inventory, StoredCell, check_runnable, note_earlier
 from multilab.experiments.loaded_code import files_today, reached
 from multilab.experiments.method import class_names
 from multilab.experiments.records import recorded_code
@@ -134,10 +134,14 @@ def changed_cells(cells: Iterable[StoredCell], inventory: Inventory) -> list[Cha
 
 
 def _rebuilt(stored: StoredCell, inventory: Inventory) -> Cell | None:
-    """Return the cell of a record if it has the same key today; None for inner folds, whose rows no record has."""
+    """Return the cell of a record if it has the same key today; None where it may not be computed again.
+
+    That is so of inner folds, whose rows no record has, and of settings that a stranger may have written.
+    """
     if stored.kind not in ("train", "scores") or stored.inner or stored.split < 0:
         return None
     with suppress(MultilabError, ImportError, OSError, LookupError, TypeError, ValueError):
+        check_runnable(stored)
         cell = inventory.rebuilt(stored)
         return cell if cell.key == stored.key else None
     return None

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 import yaml
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 
 from multilab import datasets, model_selection
 from multilab.core import MultilabError, canonical_json, conf_dir, read_json
@@ -29,8 +31,8 @@ from multilab.experiments.cell_metrics import cell_metrics, kept_metrics
 from multilab.experiments.cells import SCHEMA, Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import InnerFolds, Method, class_names, load_method
-from multilab.experiments.records import check_record
+from multilab.experiments.method import InnerFolds, Method, class_names, load_method, located
+from multilab.experiments.records import check_record, is_plain
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
 from multilab.experiments.tables import tables_without_rows
@@ -41,6 +43,7 @@ __all__ = [
     "StoredCell",
     "argument_changes",
     "base_method",
+    "check_runnable",
     "note_earlier",
     "protocol_text",
     "result_rows",
@@ -293,6 +296,59 @@ def _check_targets(cell: StoredCell, own: Method | None) -> None:
     for target in class_names(cell.settings):
         if target not in known and target.partition(".")[0] not in known:
             raise ExperimentError(f"names {target}, which no method of this name has")
+
+
+_BUILT = (BaseEstimator, BaseCrossValidator, BaseShuffleSplit)
+"""What the settings of a record may build."""
+
+
+def check_runnable(cell: StoredCell) -> None:
+    """Refuse to compute a record again whose settings may do more than fit: a record may be a stranger's.
+
+    Its ``_target_`` are estimators and splitters of scikit-learn and of this package, or what the method's YAML names;
+    its other values are numbers and texts that are no path, or those of the YAML.
+
+    Raises
+    ------
+    ExperimentError
+        Naming the setting.
+    """
+    own = _loaded(cell.method)
+    known = own.identity() if own else {}
+    classes, here = class_names(known), set(map(canonical_json, _leaves(known)))
+    for path, value in _leaves(cell.settings):
+        if path[-1] == "_target_":
+            built = value in classes or _is_built(value)
+        else:
+            hidden = any(name.startswith("_") for name in path)
+            folder = path[-1].rpartition("__")[2] == "memory" and value is not None  # joblib unpickles what is in it
+            built = (is_plain(value) and not hidden and not folder) or canonical_json((path, value)) in here
+        if not built:
+            raise ExperimentError(f"its setting {'.'.join(path)}={value!r} is not read from a record")
+
+
+def _is_built(target: Any) -> bool:
+    """Return whether a dotted name is that of a class of scikit-learn or of this package that a record may name."""
+    if not isinstance(target, str) or target.partition(".")[0] not in ("multilab", "sklearn"):
+        return False
+    found = located(target)
+    return (
+        isinstance(found, type)
+        and issubclass(found, _BUILT)
+        and found.__module__.startswith(("multilab.methods.", "multilab.decision.", "sklearn."))
+    )
+
+
+def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the values anywhere in settings with the names that lead to them; items of a list have no name."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _leaves(item, (*path, str(name)))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item, path)
+    else:
+        yield path, value
 
 
 def _observed(parts: Mapping[str, Any]) -> ObservedShare | None:
