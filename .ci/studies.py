@@ -2,20 +2,20 @@
 """Recompute ten results of each committed study that a change touches: python .ci/studies.py [BASE].
 
 BASE is the commit to compare the checkout with (default: HEAD^1, the target branch of a merge). A study is touched by
-its settings, those of its methods, and the files of the classes and functions that compute its results. The results
-are drawn by the commit among those that took less than twenty seconds. The data set ccd, which may not be copied, is
-left out, and so are methods whose packages are not installed. Exit code 1: a number is wrong.
+its settings, those of its methods, and the files that compute its results. The results are drawn by the commit among
+those that took less than twenty seconds. The data set ccd, which may not be copied, is left out, and so are methods
+whose packages are not installed. Exit code 1: a number is wrong.
 """
 
-import inspect
 import random
 import subprocess
 import sys
 from pathlib import Path
 
-from multilab.core.versions import reached
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import Method, class_names, located
+from multilab.experiments.inventory import base_method
+from multilab.experiments.loaded_code import reached
+from multilab.experiments.method import Method
 from multilab.experiments.plan import Plan
 from multilab.experiments.study import Study, load_study
 from multilab.statistics.result_files import CELL, read_measured, read_table
@@ -28,32 +28,18 @@ def git(*words: str) -> str:
     return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def files_of(method: Method) -> set[str]:
-    """Return the files that compute the results of a method, and its settings, as git names them."""
-    code = reached(tuple(map(located, class_names(method.identity()))))
-    paths = {
-        Path(file)
-        for thing in code
-        if not isinstance(thing, dict | list | tuple | set | frozenset)
-        if (file := inspect.getsourcefile(inspect.unwrap(thing)))
-    }
-    own = {
-        path.resolve().relative_to(Path.cwd()).as_posix() for path in paths if path.resolve().is_relative_to(Path.cwd())
-    }
-    return own | {f"conf/{folder}/{method.name}.yaml" for folder in ("method", "entrant")}
-
-
 def touched(study: Study, changed: set[str]) -> bool:
-    """Return whether a change of files can reach a result of a study."""
-    name = study.name
-    if changed & {f"conf/study/{name}.yaml", f"reports/{name}/scores.csv.gz", "src/multilab/experiments/fitting.py"}:
+    """Return whether a change of files, as git names them, can reach a result of a study."""
+    if changed & {f"conf/study/{study.name}.yaml", f"reports/{study.name}/scores.csv.gz"}:
         return True
-    for column in study.all_methods:
+    for column, cells in Plan(study).by_method.items():
+        name = base_method(column)
         try:
-            if changed & files_of(study.method(column)):
-                return True
+            files = {f"src/multilab/{file}" for file in reached(cells[0])}
         except ExperimentError:  # a package is not installed
             continue
+        if changed & {*files, f"conf/method/{name}.yaml", f"conf/entrant/{name}.yaml"}:
+            return True
     return False
 
 

@@ -23,6 +23,8 @@ __all__ = ["declared_versions", "files_digest", "formulas_digest", "major_minor"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _FORMULAS = ("core", "decision", "metrics", "papers", "statistics")
+# The score of scikit-learn's interface measures a model. Where a class keeps its annotations depends on the Python.
+_NO_RESULT = ("score", "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__")
 
 
 def declared_versions(things: Iterable[Any], own: Collection[str] = ()) -> dict[str, list[int]]:
@@ -63,8 +65,8 @@ def declared_versions(things: Iterable[Any], own: Collection[str] = ()) -> dict[
 def _versions(things: tuple[Any, ...], own: frozenset[str]) -> dict[str, list[int]]:
     declared = {one for thing in reached(things, own) for one in _declared(thing)}
     versions: dict[str, list[int]] = {}
-    for name, _, version in sorted(declared):
-        if version != 1:
+    for name, module, version in sorted(declared):
+        if version != 1 and module.partition(".")[0] == _PACKAGE.name:
             versions.setdefault(name, []).append(version)
     return {name: sorted(found) for name, found in versions.items()}
 
@@ -132,8 +134,7 @@ def _named(thing: Any, own: Collection[str]) -> Iterator[Any]:
         yield from (one for one in vars(thing).values() if getattr(one, "__module__", None) == thing.__name__)
     elif isinstance(thing, type):
         yield from thing.__mro__
-        # the score of scikit-learn's interface measures a model and computes none of its results
-        yield from (value for name, value in vars(thing).items() if name != "score")
+        yield from (value for name, value in vars(thing).items() if name not in _NO_RESULT)
     elif isinstance(thing, FunctionType):
         names = _names(thing.__code__)
         values = [thing.__globals__[name] for name in names if name in thing.__globals__]

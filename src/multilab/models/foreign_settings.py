@@ -8,7 +8,7 @@ from typing import Any
 
 from multilab.core.text import excerpt
 from multilab.experiments.conf import names, read_settings
-from multilab.experiments.method import class_names
+from multilab.experiments.method import class_names, names_in
 from multilab.models.errors import DeploymentError
 from multilab.models.trusted_types import TRUSTED_VARIABLE, is_estimator, trusted_by_user
 
@@ -63,12 +63,12 @@ def trusted_settings(settings: Any, own: Mapping[str, Any], where: str) -> dict[
             raise DeploymentError(f"{where} has the setting {excerpt(key)}={excerpt(repr(value))}, which is not read")
         if key == "base_scores":
             _check_methods(value, where)
-        if key == "save_attributes" and not all(map(_ATTRIBUTE.fullmatch, _texts(value))):
+        if key == "save_attributes" and not all(map(_ATTRIBUTE.fullmatch, names_in(value))):
             raise DeploymentError(f"{where} has the setting {excerpt(key)}={excerpt(repr(value))}, which is not read")
     foreign = [block for block in _blocks(used) if not _is_trusted(block)]
     if foreign:
         here = [read_settings("method", name) for name in names("method")] + [dict(own)]
-        classes, texts = {one for method in here for one in class_names(method)}, {*_texts(here)}
+        classes, texts = {one for method in here for one in class_names(method)}, {*names_in(here)}
         for block in foreign:
             name = excerpt(str(block.get("path") if block["_target_"] == _OF_A_CLASS else block["_target_"]))
             if not {*class_names(block)} <= classes or block["_target_"] in _FUNCTIONS:
@@ -76,7 +76,7 @@ def trusted_settings(settings: Any, own: Mapping[str, Any], where: str) -> dict[
                     f"{where} is evaluated by {name}, which no method file here names; if you trust it, name it in "
                     f"{TRUSTED_VARIABLE}"
                 )
-            if unknown := {*_texts(block)} - texts:
+            if unknown := {*names_in(block)} - texts:
                 raise DeploymentError(
                     f"{where} gives {name} the setting {excerpt(min(unknown))!r}, which no method file here has"
                 )
@@ -99,7 +99,7 @@ def _is_trusted(block: Mapping[str, Any]) -> bool:
 def _check_methods(value: Any, where: str) -> None:
     """Refuse base methods that are not known here by name, in a list or in the choices of a search space."""
     known = {*names("method")}
-    for text in _texts(value.get("choices") if isinstance(value, dict) else value):
+    for text in names_in(value.get("choices") if isinstance(value, dict) else value):
         if text not in known or text.endswith(".yaml"):
             raise DeploymentError(f"{where} is evaluated on scores of {excerpt(repr(text))}, which is no method here")
 
@@ -127,12 +127,3 @@ def _blocks(value: Any) -> Iterator[Mapping[str, Any]]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _blocks(item)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, keys of mappings left out."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(item)
