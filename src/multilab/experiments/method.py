@@ -247,10 +247,14 @@ def located(target: str) -> Any:
     ------
     ExperimentError
         There is none, or its module cannot be imported.
+    ModuleNotFoundError
+        A module of this package needs a library that is not installed; the command line names it.
     """
     try:
         found = pydoc.locate(target)
     except pydoc.ErrorDuringImport as error:
+        if target.startswith("multilab.") and isinstance(error.value, ModuleNotFoundError):
+            raise error.value from None
         raise ExperimentError(f"{target} cannot be imported: {' '.join(str(error.value).split())[:300]}") from None
     if found is None:
         raise ExperimentError(f"there is no {target}")
