@@ -12,10 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.inventory import base_method
-from multilab.experiments.loaded_code import reached
-from multilab.experiments.method import Method
+from multilab.cells.errors import ExperimentError
+from multilab.cells.inventory import base_method
+from multilab.cells.loaded_code import reached
+from multilab.cells.method import Method
 from multilab.experiments.plan import Plan
 from multilab.experiments.study import Study, load_study
 from multilab.statistics.result_files import CELL, read_measured, read_table

@@ -36,13 +36,11 @@ from sklearn.svm import LinearSVC
 
 from common import CHECKOUT, arguments, machine
 from multilab import AutoMultiLabel, datasets
+from multilab.cells import estimator_of
 from multilab.comparison.portfolio import load_portfolio
 from multilab.datasets import FrameEncoder
 from multilab.datasets.table_encoder import texts_of
 from multilab.decision import TunedThresholdClassifier
-from multilab.experiments.fitting import build
-from multilab.experiments.seeds import seed_estimator
-from multilab.experiments.tables import columns_of, table_scaler
 from multilab.methods import BinaryRelevance
 from multilab.metrics import hamming_loss, macro_f1, micro_f1
 from multilab.model_selection import train_test_split
@@ -219,12 +217,10 @@ def of_tables(name: str, seed: int) -> None:
                 continue
             encoder = with_grams if entry.chars else words
             X, X_test = encoder.transform(train), encoder.transform(test)
-            columns = columns_of(entry.method, encoder.encoder_)
-            X, X_test = (X, X_test) if columns is None else (X[:, columns], X_test[:, columns])
-            scaler = table_scaler(entry.method.preprocessing, X, encoder.encoder_, columns)
-            X, X_test = (X, X_test) if scaler is None else (scaler.transform(X), scaler.transform(X_test))
-            method = seed_estimator(build(entry.method), 0, "benchmark")
-            tuned = TunedThresholdClassifier(method, objective=metric, guard=True).fit(X, labels)
+            before, rest = estimator_of(entry.method, 0, "benchmark", encoder=encoder.encoder_).label_free()
+            for _, step in before:
+                X, X_test = step.fit(X).transform(X), step.transform(X_test)
+            tuned = TunedThresholdClassifier(rest, objective=metric, guard=True).fit(X, labels)
             single[entry.name] = value(truth, tuned.estimator_.predict(X_test))
             single[f"{entry.name} + thresholds"] = value(truth, tuned.predict(X_test))
         keep(

@@ -23,11 +23,11 @@ import pandas as pd
 from scipy.optimize import lsq_linear
 
 from common import CHECKOUT, Line, arguments, machine, show
+from multilab.cells.cell import Cell, SplitRef
+from multilab.cells.fitting import fit_on_rows
+from multilab.cells.running import estimator_of_cell
 from multilab.comparison.plan import TABLE
 from multilab.comparison.portfolio import load_portfolio
-from multilab.experiments.cells import Cell, SplitRef
-from multilab.experiments.fit_costs import Meter, one_thread
-from multilab.experiments.fitting import CellInputs, fit_and_score
 
 MEASURED = CHECKOUT / "benchmarks" / "costs.csv"
 COLUMNS = ["method", "dataset", "n", "d", "q", "seconds", "megabytes"]
@@ -101,13 +101,10 @@ def _fit(method: Any, n: int, d: int, q: int, connection: Any) -> None:
     if method.base_scores:
         X = 0.5 * noise.random((len(X), len(method.base_scores) * q)) + 0.5 * np.tile(Y, len(method.base_scores))
     cell = Cell("train", SplitRef("synthetic", f"{n}-{d}-{q}", "{}", 0, "0"), method)
-    inputs = CellInputs(X[:n], Y[:n], X[n:], Y[n:])
-    fit, predict = Meter(), Meter()
-    with one_thread():
-        began = time.process_time()
-        fit_and_score(cell, method, inputs, fit, predict)
-        seconds = time.process_time() - began
-    connection.send((seconds, max(fit.peak_mb, predict.peak_mb)))
+    began = time.process_time()
+    fit = fit_on_rows(estimator_of_cell(cell), X[:n], Y[:n], X[n:])
+    seconds = time.process_time() - began
+    connection.send((seconds, fit.costs()["peak_mb"]))
 
 
 def from_reports() -> pd.DataFrame:

@@ -27,9 +27,9 @@ from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from common import Line, arguments, show
+from multilab.cells.fitting import build
+from multilab.cells.method import load_method
 from multilab.datasets import load
-from multilab.experiments.fitting import build
-from multilab.experiments.method import load_method
 from multilab.model_selection import IterativeStratifiedKFold
 
 SETS = ["emotions", "yeast", "chd-49", "gpositive-go", "scene", "medical"]

@@ -60,8 +60,9 @@ KINDS = {
     "default": (f"{PACKAGE}/methods/*/[!_]*.py", f"{PACKAGE}/decision/[!_]*.py"),
     "base class": (
         f"{PACKAGE}/methods/base.py",
-        f"{PACKAGE}/experiments/fitting.py",
-        f"{PACKAGE}/experiments/seeds.py",
+        f"{PACKAGE}/cells/fitting.py",
+        f"{PACKAGE}/cells/pipeline.py",
+        f"{PACKAGE}/cells/seeds.py",
         f"{PACKAGE}/methods/transformation/_binary.py",
         f"{PACKAGE}/methods/reduction/kernel_reducer.py",
         f"{PACKAGE}/methods/selection/_ranking.py",
@@ -74,7 +75,8 @@ KINDS = {
     "encoder": (
         *(f"{PACKAGE}/datasets/{name}.py" for name in ("table_encoder", "feature_columns", "encode", "vectors")),
         f"{PACKAGE}/methods/mixed_scaler.py",
-        f"{PACKAGE}/experiments/tables.py",
+        f"{PACKAGE}/cells/features.py",
+        f"{PACKAGE}/cells/rows.py",
     ),
     "reader": tuple(
         f"{PACKAGE}/datasets/{name}.py"
@@ -96,7 +98,7 @@ KINDS = {
         f"{PACKAGE}/model_selection/train_test_splits.py",
         f"{PACKAGE}/model_selection/label_rows.py",
     ),
-    "groups": (f"{PACKAGE}/model_selection/group_kfold.py", f"{PACKAGE}/experiments/groups.py"),
+    "groups": (f"{PACKAGE}/model_selection/group_kfold.py",),
     "generator": (f"{PACKAGE}/datasets/synthetic.py",),
     "search space": ("conf/method/*.yaml",),
     "sampler": (f"{PACKAGE}/experiments/search.py", f"{PACKAGE}/methods/sampling/*.py"),
@@ -430,12 +432,16 @@ def numbers(text: str) -> dict[tuple[str, str], list[str]]:
         return {("", ""): [text]}
     found: dict[tuple[str, str], list[str]] = {}
     for block in re.split(r"\n\s*\n", text):
-        head, *_ = lines = block.strip().splitlines() or [""]
+        lines = block.strip().splitlines() or [""]
         for line in lines:
             if values := re.findall(r"\d*\.\d{4,}(?:e-?\d+)?", line):
-                name = " ".join(re.sub(r"\b[0-9a-f]{12}\b|[\d:-]+\d\d|\d*\.\d+\*?", "", line).split())
-                found.setdefault((head, name), []).extend(values)
+                found.setdefault((_name(lines[0]), _name(line)), []).extend(values)
     return found
+
+
+def _name(line: str) -> str:
+    """Return a line without its numbers and keys, and without how many trials of a search were run."""
+    return " ".join(re.sub(r"\b[0-9a-f]{12}\b|[\d:-]+\d\d|\d*\.\d+\*?|\d+ run now", "", line).split())
 
 
 class Lab:

@@ -16,12 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from common import Line, arguments, show
-from multilab.experiments.cells import Cell, SplitRef, split_refs
-from multilab.experiments.conf import load_protocol
-from multilab.experiments.execute import jobs, run_cells
-from multilab.experiments.method import load_method
-from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.cells.cell import Cell, SplitRef, split_refs
+from multilab.cells.conf import load_protocol
+from multilab.cells.execute import jobs, run_cells
+from multilab.cells.method import load_method
+from multilab.cells.settings import Tuning
+from multilab.cells.store import Store
 
 SECONDS = 300
 

@@ -27,11 +27,11 @@ from common import CHECKOUT, Line, arguments, show
 sys.path.insert(0, str(CHECKOUT / "tests"))
 
 from helpers.dask_cluster import Cluster, certificates, digests, disturbed_run, failures, write_study
-from multilab.experiments.cells import Cell
-from multilab.experiments.engines import Engine, using
-from multilab.experiments.execute import run_cells
+from multilab.cells.cell import Cell
+from multilab.cells.engines import Engine, using
+from multilab.cells.execute import run_cells
+from multilab.cells.store import Store
 from multilab.experiments.plan import all_cells
-from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 
 

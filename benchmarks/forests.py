@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 from common import Line, arguments, race, show
-from multilab.experiments.fit_costs import Meter, model_bytes
+from multilab.cells.fit_costs import Meter, model_bytes
 from multilab.methods.forests.compact_forest import CompactForest, grow_forest, single_precision
 from multilab.methods.forests.imldf import IMLDF
 from multilab.methods.forests.interactions import ABOVE, BELOW, TreeStack

@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 
 from common import CHECKOUT, Line, arguments, show
-from multilab.experiments.store import Store
+from multilab.cells.store import Store
 
 WORKER = """
-import multilab.experiments.running, sklearn.svm, sklearn.neighbors
+import multilab.cells.running, sklearn.svm, sklearn.neighbors
 from multilab.datasets import load
 data = load({dataset!r})
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmRSS:")))

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from common import Line, arguments, race, show
 from multilab import metrics as ours
-from multilab.experiments.fit_costs import Meter
+from multilab.cells.fit_costs import Meter
 from multilab.metrics import score_all
 
 Prediction = tuple[sp.csr_array, np.ndarray, sp.csr_array]

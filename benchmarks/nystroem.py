@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from common import Line, arguments, show
 from elm_path import simulated
-from multilab.experiments.fit_costs import Meter
+from multilab.cells.fit_costs import Meter
 from multilab.methods.elm.kernel_elm import KernelELM
 from multilab.methods.elm.nystroem_kernel_elm import NystroemKernelELM
 

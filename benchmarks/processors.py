@@ -28,12 +28,12 @@ def numbers(datasets: list[str], methods: list[str], splits: int, study: str | N
     """Return the metrics of each (dataset, split, method), computed in this process."""
     import tempfile
 
-    from multilab.experiments.cell_metrics import evaluate_cell
-    from multilab.experiments.cells import Cell, split_refs
-    from multilab.experiments.conf import load_protocol
-    from multilab.experiments.method import load_method
-    from multilab.experiments.running import run_cell
-    from multilab.experiments.store import Store
+    from multilab.cells.cell import Cell, split_refs
+    from multilab.cells.cell_metrics import evaluate_cell
+    from multilab.cells.conf import load_protocol
+    from multilab.cells.method import load_method
+    from multilab.cells.running import run_cell
+    from multilab.cells.store import Store
     from multilab.experiments.study import load_study
 
     table = {}
@@ -63,7 +63,7 @@ def deviation(one: dict[str, float], other: dict[str, float]) -> tuple[float, st
 
 def main() -> None:
     """Run the core types one after another and print the table."""
-    from multilab.experiments.conf import names
+    from multilab.cells.conf import names
 
     parser = arguments(__doc__)
     parser.add_argument("--datasets", default=",".join(DATASETS))

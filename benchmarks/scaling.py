@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 from joblib import Parallel, delayed
 
 from common import Line, arguments, race, show
-from multilab.experiments.cells import Cell
-from multilab.experiments.execute import run_cells
+from multilab.cells.cell import Cell
+from multilab.cells.execute import run_cells
+from multilab.cells.running import run_cell
+from multilab.cells.store import Store
 from multilab.experiments.plan import all_cells, study_split_refs
-from multilab.experiments.running import run_cell
-from multilab.experiments.store import Store
 from multilab.experiments.study import Study, study_from
 
 

@@ -8,7 +8,7 @@ import socket
 import sys
 from pathlib import Path
 
-from multilab.experiments.mlflow_store import open_client, runs_address, tracking, without_password
+from multilab.models.mlflow_store import open_client, runs_address, tracking, without_password
 
 
 def main(port: str = "5000") -> int:

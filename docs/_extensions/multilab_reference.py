@@ -455,6 +455,7 @@ def checks() -> str:
 
 PACKAGES = {
     "comparison": "From a table to a model",
+    "cells": "A method as one estimator",
     "models": "Saved models",
     "decision": "Decisions",
     "datasets": "Reading and describing data",

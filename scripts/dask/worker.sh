@@ -12,7 +12,7 @@ trap '[ -z "$worker" ] || kill "$worker"; exit 0' INT TERM
 while true; do
   # No limit of memory: it would hold for the worker, not for the processes that compute; a study sets limits per cell.
   "${PYTHON:-python}" -m dask worker "$scheduler" --nworkers 1 --memory-limit 0 --death-timeout 60 \
-    --preload multilab.experiments.dask_engine --dashboard-address 127.0.0.1:0 \
+    --preload multilab.cells.dask_engine --dashboard-address 127.0.0.1:0 \
     --tls-ca-file "$certificates/ca.pem" --tls-cert "$certificates/cert.pem" --tls-key "$certificates/key.pem" "$@" &
   worker=$!
   wait "$worker" || true

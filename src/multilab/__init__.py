@@ -12,6 +12,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PACKAGES = (
+    "cells",
     "claims",
     "comparison",
     "datasets",
@@ -21,6 +22,7 @@ _PACKAGES = (
     "methods",
     "mlflow_metrics",
     "model_selection",
+    "models",
     "reports",
     "statistics",
     "testing",

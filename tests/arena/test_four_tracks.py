@@ -13,9 +13,9 @@ import pytest
 
 from helpers.arena_tables import facts_of, synthetic_scores
 from multilab.arena.results import LICENCE, absent_entrants, arena_settings
+from multilab.cells.conf import entrant_names, names
 from multilab.cli import main
 from multilab.core import read_json
-from multilab.experiments.conf import entrant_names, names
 from multilab.experiments.study import load_study
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -8,13 +8,13 @@ import shutil
 import pytest
 
 from helpers.keys import raise_version
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.conf import load_protocol
+from multilab.cells.inventory import Inventory, base_method, protocol_text
+from multilab.cells.method import Method, load_method
+from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.core import versions
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.conf import load_protocol
-from multilab.experiments.inventory import Inventory, base_method, protocol_text
-from multilab.experiments.method import Method, load_method
-from multilab.experiments.store import Store
 from multilab.methods.neighbours.mlknn import MLkNN
 
 TRAIN = ["dataset=scenario3", "publish=false", "metrics=[hamming_loss]"]

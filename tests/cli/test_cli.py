@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shlex
 import signal
 import socket
 import subprocess
@@ -15,10 +14,9 @@ from pathlib import Path
 import click
 import pytest
 
-from helpers.command_line import commands, parse
+from helpers.command_line import commands
 from multilab.cli import main
 from multilab.cli.main import root
-from multilab.cli.old_spellings import _COMMANDS, translated
 
 
 def test_help_lists_every_command_of_the_first_level(capsys):
@@ -74,61 +72,6 @@ def test_a_mistake_in_a_command_line_is_explained_in_one_line(argv, message, cap
     error = capsys.readouterr().err
     assert error.startswith(f"Error: {message}")
     assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("run study=quick", "study run --study quick"),
-        ("train study=quick method=mlknn", "study train --study quick --method mlknn"),
-        ("worker study=quick --idle-exit", "study run --study quick --engine dask"),
-        ("study worker --study quick --lease 2m --retry-failed", "study run --study quick --engine dask"),
-        ("study worker dataset=scene method=mlknn", "train -m dataset=scene method=mlknn engine=dask"),
-        ("keys study=quick --adopt", "study keys --study quick --adopt"),
-        ("base_scores study=quick", "study base-scores --study quick"),
-        ("report study=quick --headline", "study report --study quick --headline"),
-        ("report --all", "study report --all"),
-        ("publish runs tracking.uri=sqlite:///x.db", "study publish --runs --tracking-uri sqlite:///x.db"),
-        ("claims --study mlwse", "study claims --study mlwse"),
-        ("new study mine", "study new mine"),
-        ("new method mine --outside", "methods new mine --outside"),
-        ("cells", "store"),
-        ("cells list dataset=emotions status=done", "store list --dataset emotions --status done"),
-        ("cells add study=quick retry=unfinished", "store add --study quick --retry-unfinished"),
-        ("cells push backup study=quick", "store push backup --study quick"),
-        ("gate --study quick --methods mlknn", "gate --study quick --method mlknn"),
-        ("gate study=mlwse level=1 sample=3", "gate --study mlwse --sample 3"),
-        ("results dataset=emotions metric=macro_f1 --csv", "results --dataset emotions --metric macro_f1 --csv"),
-        (
-            "fit dataset=./my.csv labels=tag_* method=mlknn method.k=3 tune=5 decision=macro_f1 protocol.kfold=3",
-            "fit --dataset ./my.csv --labels 'tag_*' --method mlknn --set k=3 --tune 5 --decision macro_f1 --cv 3",
-        ),
-        ("monitor model new.csv --alpha 0.01 --json d.json", "monitor model new.csv --level 0.01 --output d.json"),
-        (
-            "compare dataset=emotions budget=5m methods=mlknn,relm cv=3 out=x",
-            "compare --dataset emotions --budget 5m --method mlknn,relm --cv 3 --output x",
-        ),
-        (
-            "regressions now.json --baseline old.json --alpha 0.1",
-            "regressions now.json --baseline old.json --level 0.1",
-        ),
-        ("arena rank metric=macro_f1 sets=text top=20", "arena rank --metric macro_f1 --sets text --top 20"),
-        ("arena rank default=mlekelm stack_costs=x out=y", "arena rank --default mlekelm --stack-costs x --output y"),
-        ("datasets check my.csv --label-columns a,b", "datasets check my.csv --labels a,b"),
-    ],
-)
-def test_an_old_spelling_is_answered_with_the_new_one(old, new, capsys):
-    if old != "cells":
-        parse(shlex.split(new))
-    assert translated(shlex.split(old)) == f"multilab {new}"
-    assert main(shlex.split(old)) == 2
-    assert capsys.readouterr().err == f"Error: `multilab {old}` is now `multilab {new}`.\n"
-
-
-def test_every_old_command_leads_to_one_of_today():
-    known = {words for words, _ in commands()}
-    for new in _COMMANDS.values():
-        assert tuple(word for word in new.split() if not word.startswith("-")) in known
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from multilab.cells import execute
+from multilab.cells import running as cell_running
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import Method, load_method
+from multilab.cells.rows import indices
+from multilab.cells.running import run_cell
+from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.comparison import fits
 from multilab.comparison.display import Display
@@ -29,14 +37,6 @@ from multilab.comparison.plan import (
 from multilab.comparison.portfolio import load_portfolio
 from multilab.comparison.scores import CellScores
 from multilab.datasets import load
-from multilab.experiments import execute
-from multilab.experiments import running as cell_running
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fitting import indices
-from multilab.experiments.method import Method, load_method
-from multilab.experiments.running import run_cell
-from multilab.experiments.store import Store
 
 SIZES = Sizes(2000, 100, 10, 0.5)
 

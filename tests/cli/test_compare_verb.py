@@ -17,15 +17,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.method import load_method
+from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.comparison import portfolio
 from multilab.comparison.curve import curve_remark
 from multilab.comparison.decisions import held_out_cell
 from multilab.datasets import load
 from multilab.decision import TunedThresholdClassifier
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.method import load_method
-from multilab.experiments.store import Store
 from multilab.metrics import hamming_loss, macro_f1, micro_f1, over_assigned
 from multilab.model_selection import splits
 

@@ -16,12 +16,12 @@ import click
 import pytest
 
 from helpers.command_line import candidates, commands
+from multilab.cells.conf import names
+from multilab.cells.method import load_method
 from multilab.cli import main
 from multilab.cli.completion import arguments_of, metrics, models, presets
 from multilab.cli.main import root
 from multilab.cli.train import _SETTINGS
-from multilab.experiments.conf import names
-from multilab.experiments.method import load_method
 
 TESTS = Path(__file__).parents[1]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from multilab.cells.progress import count_warnings, warning_summary
+from multilab.cells.store import Store
 from multilab.cli import main
-from multilab.experiments.progress import count_warnings, warning_summary
-from multilab.experiments.store import Store
 
 QUICK = ("dataset=scenario1", "method=mlknn", "protocol=kfold3", "publish=false")
 

@@ -17,9 +17,9 @@ from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
+from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.experiments.compose import FileConfigSource, cells_at_once
-from multilab.experiments.store import Store
 
 SWEEP = ["dataset=genes-toy", "method=mlknn", "method.k=5,100000,7", "protocol=kfold3", "publish=false"]
 PLUGINS = {"joblib": "joblib", "ray": "ray", "submitit_local": "submitit"}

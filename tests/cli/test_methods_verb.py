@@ -8,9 +8,9 @@ import json
 
 import pytest
 
+from multilab.cells.conf import names
+from multilab.cells.method import family_of, load_method
 from multilab.cli import main
-from multilab.experiments.conf import names
-from multilab.experiments.method import family_of, load_method
 
 
 def methods(capsys, *argv, code=0):

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from multilab.cells import conf
+from multilab.cells.conf import names, package_names
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import load_method
 from multilab.cli import main
-from multilab.experiments import conf
-from multilab.experiments.conf import names, package_names
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import load_method
 
 pytest.importorskip("hydra")
 

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from helpers.laboratory import CHECKOUT
+from multilab.cells.conf import names
+from multilab.cells.errors import ExperimentError
 from multilab.cli import main
-from multilab.experiments.conf import names
 from multilab.experiments.dvc_files import pipeline_path, pipeline_text, write_parameters
-from multilab.experiments.errors import ExperimentError
 from multilab.experiments.study import load_study
 
 STUDIES = names("study")

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
+from multilab.cells import cell_metrics
+from multilab.cells.inventory import Inventory, ResultRow, StoredCell
+from multilab.cells.method import Method
+from multilab.cells.store import Store
 from multilab.cli import main
-from multilab.experiments import cell_metrics
-from multilab.experiments.inventory import Inventory, ResultRow, StoredCell
-from multilab.experiments.method import Method
-from multilab.experiments.store import Store
 from multilab.metrics import registry
 from multilab.reports.tables.results import as_csv, as_latex, print_table, result_table, sweep_table
 
@@ -251,7 +251,7 @@ def test_results_of_other_code_are_left_out_and_counted(folder, capsys, monkeypa
 
 
 def test_metrics_are_computed_once(folder, capsys, monkeypatch):
-    from multilab.experiments import cell_metrics
+    from multilab.cells import cell_metrics
 
     first = results(capsys, "--csv").out
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from multilab.experiments import progress
-from multilab.experiments.progress import ProgressBar, StageLine
+from multilab.cells import progress
+from multilab.cells.progress import ProgressBar, StageLine
 
 
 def cells(*keys: str) -> list[SimpleNamespace]:
@@ -52,8 +52,8 @@ def test_long_progress_prints_a_line_every_ten_seconds(capsys, monkeypatch):
 def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys):
     from types import SimpleNamespace
 
+    from multilab.cells.store import Store
     from multilab.experiments import verify
-    from multilab.experiments.store import Store
 
     store = Store(tmp_path)
     cells = [SimpleNamespace(key=letter * 64) for letter in "ab"]

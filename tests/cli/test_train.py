@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from multilab.cells import cell_metrics, store
 from multilab.cli import main
 from multilab.datasets import card_file
-from multilab.experiments import cell_metrics, store
 
 RUN = ["train", "dataset=genes-toy", "method=mlknn", "publish=false"]
 

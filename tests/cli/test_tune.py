@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from helpers.searches import run_search
+from multilab.cells.cell import Cell, SplitRef, split_refs
+from multilab.cells.conf import load_protocol
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import load_method
+from multilab.cells.settings import Tuning
+from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.experiments import search
-from multilab.experiments.cells import Cell, SplitRef, split_refs
-from multilab.experiments.conf import load_protocol
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import load_method
 from multilab.experiments.search import search_name
-from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
 
 TUNE = ["tune", "dataset=scenario3", "method=mlknn", "tune.metric=hamming_loss", "publish=false"]
 

@@ -17,11 +17,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from multilab import AutoMultiLabel
+from multilab.cells.method import load_method
 from multilab.cli import main
 from multilab.comparison import ComparisonError, auto, portfolio, training_set
 from multilab.comparison.training_set import STACK, Fit, Judgement, Preparation, Stack, TrainingSet, prepared, work
 from multilab.datasets import DatasetError, DatasetWarning
-from multilab.experiments.method import load_method
 from multilab.metrics import MetricError, macro_f1
 from multilab.models import load_model
 from multilab.models.serving import ModelServer
@@ -355,7 +355,7 @@ def test_a_baseline_alone_does_not_assign_every_label_to_every_row(tmp_path):
     search._choose([entry], entry, None)
     assert model.leaderboard_.index[0] == f"{name} + thresholds"
     assert model.best_ == name
-    assert not model.fitted_.predict_with_scores(X)[1].all()
+    assert not model.estimator_.predict_with_scores(X)[1].all()
 
 
 @pytest.mark.parametrize(

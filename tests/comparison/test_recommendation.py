@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from multilab import compare
 from multilab.comparison import recommend
-from multilab.comparison.comparing import with_labels
+from multilab.comparison.board import with_labels
 from multilab.decision import TunedThresholdClassifier
 from multilab.methods import BinaryRelevance, MLkNN
 from multilab.metrics import over_assigned

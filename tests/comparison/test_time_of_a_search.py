@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from multilab import AutoMultiLabel
+from multilab.cells import execute
+from multilab.cells.execute import Outcome
 from multilab.comparison import auto, fits
 from multilab.comparison.fits import run_methods
 from multilab.comparison.plan import PlannedMethod
 from multilab.comparison.portfolio import load_portfolio
 from multilab.comparison.training_set import Fit
-from multilab.experiments import execute
-from multilab.experiments.execute import Outcome
 from multilab.models import load_model
 
 
@@ -148,8 +148,8 @@ def test_the_first_fit_is_on_few_rows_and_is_the_model_if_no_other_ends(machine,
     assert begun[1] == "br_linear_svm, 200 rows"
     assert not any(label.startswith("br_linear_svm, all") for label in begun)
     assert model.best_ == "br_linear_svm"
-    plain = model.fitted_.estimator.estimator
-    assert np.mean(plain.predict(model.fitted_.inputs(rows()[0])) == rows()[1]) > 0.75
+    fitted = model.estimator_
+    assert np.mean(fitted.classifier.predict(fitted.transform_rows(rows()[0])) == rows()[1]) > 0.75
     model.save(tmp_path / "model")
     frame = pd.DataFrame(rows()[0], columns=[f"x{k}" for k in range(4)])
     saved = load_model(tmp_path / "model").predict_proba_frame(frame)

@@ -76,7 +76,7 @@ def test_any_edit_of_a_file_of_formulas_moves_their_digest(tmp_path, monkeypatch
 
     def digests():
         versions.files_digest.cache_clear()
-        return formulas_digest(), formulas_digest("datasets", "experiments/tables.py")
+        return formulas_digest(), formulas_digest("datasets", "cells/rows.py")
 
     def moved(edit):
         before = digests()

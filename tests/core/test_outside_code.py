@@ -11,13 +11,13 @@ from dataclasses import replace
 import pytest
 
 from helpers.keys import PART, raise_version
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.cell_metrics import _metrics_file
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import Method
+from multilab.cells.running import run_cell
+from multilab.cells.store import Store
 from multilab.core import versions
-from multilab.experiments.cell_metrics import _metrics_file
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import Method
-from multilab.experiments.running import run_cell
-from multilab.experiments.store import Store
 from multilab.methods import ELM, MLkNN
 from multilab.metrics import METRICS, registry
 
@@ -212,7 +212,7 @@ def install(folder, version, listed="fakelib/__init__.py,,\nfakelib/core.py,,\n"
 
 def in_a_new_process(folder, target):
     """Return the identity of a target, as a new process finds it: installed versions are read once per process."""
-    method = f"from multilab.experiments.method import Method; m = Method('own', {target!r})"
+    method = f"from multilab.cells.method import Method; m = Method('own', {target!r})"
     code = f"{method}; print(m.distributions(), *m.own_files())"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)

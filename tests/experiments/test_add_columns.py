@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multilab.cells.rows import indices
+from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.datasets import load
-from multilab.experiments.fitting import indices
 from multilab.experiments.plan import all_cells
-from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.statistics.result_files import read_keys
 

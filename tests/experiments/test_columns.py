@@ -12,13 +12,14 @@ import pytest
 
 from helpers.extras import skip_without_packages_of
 from helpers.laboratory import Laboratory
+from multilab.cells.cell import SplitRef
+from multilab.cells.conf import names
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import build, load_method
+from multilab.cells.settings import Tuning
 from multilab.core import read_content
-from multilab.experiments.cells import SplitRef
-from multilab.experiments.conf import names
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import build, load_method
 from multilab.experiments.plan import cell_for, study_cells
-from multilab.experiments.study import Tuning, load_study, study_from
+from multilab.experiments.study import load_study, study_from
 from multilab.reports.study import described
 from multilab.statistics.result_files import read_keys
 

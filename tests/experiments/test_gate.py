@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multilab.cells.cell import library_versions
 from multilab.cli import main
-from multilab.experiments.cells import library_versions
 from multilab.experiments.verify import (
     Difference,
     _row_ranking_loss,
@@ -84,10 +84,9 @@ MUTATIONS = (
         "cc",
         (
             (
-                "src/multilab/experiments/fitting.py",
-                "        scores, decisions = predict_with_scores(estimator, inputs.X_test, inputs.Y_train.shape[1])",
-                "        estimator.truth = inputs.Y_test\n"
-                "        scores, decisions = predict_with_scores(estimator, inputs.X_test, inputs.Y_train.shape[1])",
+                "src/multilab/cells/running.py",
+                "    learned = method.save_attributes\n",
+                "    learned = method.save_attributes\n    type(model.classifier).truth = rows.Y_test\n",
             ),
             (
                 f"{METHODS}/transformation/classifier_chain.py",
@@ -129,9 +128,11 @@ MUTATIONS = (
         "mlkelm",
         (
             (
-                "src/multilab/experiments/fitting.py",
-                "fitted_scaler(cell.method.preprocessing, X_train)",
-                "fitted_scaler(cell.method.preprocessing, np.vstack([X_train, 1.5 * X_test]))",
+                "src/multilab/cells/running.py",
+                "    learned = method.save_attributes\n",
+                "    learned = method.save_attributes\n"
+                "    rows.X_train = np.vstack([rows.X_train, 1.5 * rows.X_test])\n"
+                "    rows.Y_train = np.vstack([rows.Y_train, 0 * rows.Y_test])\n",
             ),
         ),
         fresh=True,
@@ -146,11 +147,11 @@ MUTATIONS = (
         "br",
         (
             (
-                "src/multilab/experiments/fitting.py",
+                "src/multilab/cells/fitting.py",
                 "import MaxAbsScaler, MinMaxScaler, StandardScaler",
                 "import FunctionTransformer, MinMaxScaler, StandardScaler",
             ),
-            ("src/multilab/experiments/fitting.py", "(MaxAbsScaler() if", "(FunctionTransformer() if"),
+            ("src/multilab/cells/fitting.py", "(MaxAbsScaler() if", "(FunctionTransformer() if"),
         ),
         fresh=True,
         line="topics-toy/0/br: ",
@@ -161,10 +162,14 @@ MUTATIONS = (
         (
             (
                 "src/multilab/experiments/search.py",
-                "predict_with_scores(estimator, inputs.X_test, inputs.Y_train",
-                "predict_with_scores(estimator, inputs.X_train, inputs.Y_train",
+                "rows.Y_train, rows.X_test, groups=rows.groups)",
+                "rows.Y_train, rows.X_train, groups=rows.groups)",
             ),
-            ("src/multilab/experiments/search.py", "score_all(inputs.Y_test,", "score_all(inputs.Y_train,"),
+            (
+                "src/multilab/experiments/search.py",
+                "        rows.Y_test, fit.scores",
+                "        rows.Y_train, fit.scores",
+            ),
         ),
         fresh=True,
         line="genes-toy/0/mlknn-tuned: value of trial 0 is ",
@@ -223,7 +228,7 @@ MUTATIONS = (
         "mlknn",
         (
             (
-                "src/multilab/experiments/execute.py",
+                "src/multilab/cells/execute.py",
                 "    missing = _missing(cells, store)\n",
                 "    missing = _missing(cells[::2], store)\n",
             ),
@@ -265,7 +270,7 @@ def clean(copy) -> str:
 
 
 def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
-    from multilab.experiments.conf import package_names
+    from multilab.cells.conf import package_names
 
     assert "gate passed: " in clean
     methods = [*package_names("method"), "mlknn-tuned", "mlkelm-tuned"]

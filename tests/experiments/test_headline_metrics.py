@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from multilab.cells.conf import names
 from multilab.experiments.comparisons import headline_metrics, study_ranks
-from multilab.experiments.conf import names
 from multilab.experiments.dvc_files import METRICS_FILE, PLOT_TABLES, study_parameters, write_plots
 from multilab.experiments.study import load_study, study_from
 from multilab.statistics import rounded_means

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.method import Method
+from multilab.cells.rows import indices
+from multilab.cells.running import gather, run_cell
+from multilab.cells.settings import Tuning
+from multilab.cells.store import Store
 from multilab.datasets import load
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.fitting import indices
-from multilab.experiments.method import Method
-from multilab.experiments.running import gather, run_cell
-from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
 
 NEIGHBOURS = "sklearn.neighbors.KNeighborsClassifier"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multilab.experiments.cell_metrics import evaluate_cell
-from multilab.experiments.execute import run_cells
+from multilab.cells.cell_metrics import evaluate_cell
+from multilab.cells.execute import run_cells
+from multilab.cells.store import Store
 from multilab.experiments.label_counts import decisions_by_label
 from multilab.experiments.plan import all_cells
-from multilab.experiments.store import Store
 from multilab.experiments.study import study_from
 
 

@@ -12,10 +12,10 @@ import pytest
 mlflow = pytest.importorskip("mlflow")
 
 from helpers.keys import raise_version  # noqa: E402
+from multilab.cells.store import Store  # noqa: E402
 from multilab.cli import main  # noqa: E402
 from multilab.core import read_sealed, versions, write_sealed  # noqa: E402
 from multilab.experiments import publish  # noqa: E402
-from multilab.experiments.store import Store  # noqa: E402
 from multilab.experiments.tune import read_searches  # noqa: E402
 from multilab.metrics import METRICS  # noqa: E402
 

@@ -17,11 +17,12 @@ import pytest
 
 pytest.importorskip("fsspec")
 
+from multilab.cells.errors import ExperimentError
+from multilab.cells.packs import pack_cell, unpack_cell
+from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.core import array_files, json_digest
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.remotes import open_remote, pack_cell, unpack_cell
-from multilab.experiments.store import Store
+from multilab.experiments.remotes import open_remote
 
 N_CELLS = 5
 

@@ -12,14 +12,16 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState, create_trial
 
 from helpers.searches import run_search
-from multilab.experiments import fitting, running, search
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.conf import load_protocol
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import load_method
-from multilab.experiments.records import check_arguments
-from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning, load_study
+from multilab.cells import fitting, running
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.conf import load_protocol
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import load_method
+from multilab.cells.records import check_arguments
+from multilab.cells.settings import Tuning
+from multilab.cells.store import Store
+from multilab.experiments import search
+from multilab.experiments.study import load_study
 from multilab.experiments.trials import Journal, ended_trials, finished_trials, load_search
 from multilab.metrics import METRICS, registry
 
@@ -153,7 +155,7 @@ def test_quasi_random_trials_cover_the_space_evenly(store, tmp_path, planted, se
 
 def test_the_search_never_sees_a_test_row(store, tmp_path, monkeypatch):
     cell = cell_of("mlwse_l1", base_scores=("br",))
-    monkeypatch.setattr("multilab.experiments.cells.load_method", cheap)
+    monkeypatch.setattr("multilab.cells.cell.load_method", cheap)
     train, test = fitting.indices(cell.split_ref)
     seen = []
     gather = running.gather
@@ -232,7 +234,7 @@ def test_a_method_without_a_space_cannot_be_tuned(store, tmp_path):
 
 
 def test_tuned_members_give_their_arguments_to_the_stack(store, monkeypatch):
-    monkeypatch.setattr("multilab.experiments.cells.load_method", cheap_searched)
+    monkeypatch.setattr("multilab.cells.cell.load_method", cheap_searched)
     plan = Tuning(n_trials=2, metric="hamming_loss", sampler="grid", members=True)
     cell = replace(cell_of("mlwse_l1", base_scores=("br",), search=grid_of("alpha", [0.1, 1.0])), tune=plan)
     scores, member = cell.reads

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
+from multilab.cells.conf import load_protocol, names, package_names, plain, read_settings, read_settings_file
+from multilab.cells.errors import ExperimentError
+from multilab.cells.execute import parallel_map
+from multilab.cells.method import Method, build, load_method
+from multilab.cells.pipeline import MethodPipeline, predict_with_scores
 from multilab.core import conf_dir
-from multilab.experiments.conf import load_protocol, names, package_names, plain, read_settings, read_settings_file
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.execute import parallel_map
-from multilab.experiments.fitting import fitted_attribute, predict_with_scores
-from multilab.experiments.method import Method, build, load_method
 from multilab.experiments.search import distributions
 from multilab.experiments.study import load_study, study_from
 
@@ -158,9 +158,10 @@ def test_a_pipeline_is_a_method_like_any_other():
     scores, decisions = predict_with_scores(model, X, 1)
     np.testing.assert_array_equal(scores, model.predict_proba(X))
     np.testing.assert_array_equal(decisions, model.predict(X))
-    np.testing.assert_array_equal(fitted_attribute(model, "select__scores_"), model.named_steps["select"].scores_)
-    assert fitted_attribute(model, "select__no_such_thing_") is None
-    assert fitted_attribute(model[-1], "n_labels_") == 1
+    ours = MethodPipeline.of_fitted(model.steps, 1)
+    np.testing.assert_array_equal(ours.learned("select__scores_"), model.named_steps["select"].scores_)
+    assert ours.learned("select__no_such_thing_") is None
+    assert ours.learned("n_labels_") == 1
 
 
 def test_what_a_search_found_is_written_where_it_is_read():

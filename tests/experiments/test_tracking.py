@@ -18,15 +18,15 @@ import pytest
 
 mlflow = pytest.importorskip("mlflow")
 
-from multilab.experiments import mlflow_store  # noqa: E402
+from multilab.cells.cell import Cell, SplitRef  # noqa: E402
+from multilab.cells.errors import ExperimentError, TrackingError  # noqa: E402
+from multilab.cells.method import Method  # noqa: E402
+from multilab.cells.store import Store  # noqa: E402
 from multilab.experiments import publish as view  # noqa: E402
-from multilab.experiments.cells import Cell, SplitRef  # noqa: E402
 from multilab.experiments.comparisons import dataset_ranks, study_ranks  # noqa: E402
-from multilab.experiments.errors import ExperimentError, TrackingError  # noqa: E402
-from multilab.experiments.method import Method  # noqa: E402
-from multilab.experiments.mlflow_store import is_destination, record_destination, runs_link, tracking  # noqa: E402
-from multilab.experiments.store import Store  # noqa: E402
 from multilab.experiments.track import RunRecord, Tracker  # noqa: E402
+from multilab.models import mlflow_store  # noqa: E402
+from multilab.models.mlflow_store import is_destination, record_destination, runs_link, tracking  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 from helpers.searches import run_search
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import load_method
+from multilab.cells.settings import Tuning
+from multilab.cells.store import Store
 from multilab.experiments import search
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import load_method
-from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
 from multilab.experiments.trials import open_journal
 
 PLAN = Tuning(n_trials=13, folds=2, metric="hamming_loss")  # from the eleventh trial on TPE learns from the others
@@ -163,11 +163,11 @@ def test_a_search_without_a_result_starts_again(store, cell, fits, tmp_path, mon
 RACER = """
 import json, sys
 from multilab.experiments import search
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.running import run_cell
-from multilab.experiments.method import load_method
-from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.running import run_cell
+from multilab.cells.method import load_method
+from multilab.cells.store import Store
+from multilab.cells.settings import Tuning
 
 tune = Tuning(n_trials=12, folds=2, metric="hamming_loss")
 ref = split_refs("scenario1", {"kfold": 3, "stratify": 1, "seed": 0})[0]

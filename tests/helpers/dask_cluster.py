@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from multilab.experiments.store import Store
+from multilab.cells.store import Store
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SCRIPTS = CHECKOUT / "scripts" / "dask"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from multilab.cells.cell import SplitRef
 from multilab.core import versions
-from multilab.experiments.cells import SplitRef
 
 PART = SplitRef("toy", "0" * 64, "{}", 0, "1" * 64)
 

@@ -46,7 +46,7 @@ def write_card(folder: Path, table: pd.DataFrame, name: str = "mine", **reader: 
 
 def fit_settings(method: str = "mlknn", **changes: Any) -> dict[str, Any]:
     """Return the settings of `multilab fit` on the own data set."""
-    from multilab.experiments.conf import read_settings
+    from multilab.cells.conf import read_settings
 
     settings = {
         "dataset": "mine",
@@ -64,8 +64,8 @@ def fit_settings(method: str = "mlknn", **changes: Any) -> dict[str, Any]:
 
 def model_of(settings: dict[str, Any]) -> Any:
     """Return the fitted model of settings: cells, then a fit on all rows."""
-    from multilab.experiments.execute import run_cells
-    from multilab.experiments.store import Store
+    from multilab.cells.execute import run_cells
+    from multilab.cells.store import Store
     from multilab.models.champions import settings_cells
     from multilab.models.final_fit import evaluated, fitted_model
 
@@ -78,7 +78,7 @@ def register_at_once(
     folder: Path, logged: Any, where: dict[str, str], names: list[str], barrier: Any, queue: Any
 ) -> None:
     """Register the model of a folder under one name after the other, each at the moment of another process."""
-    from multilab.experiments.store import Store
+    from multilab.cells.store import Store
     from multilab.models import load_model
     from multilab.models.champions import challenge
 

@@ -355,8 +355,8 @@ def test_two_sweeps_on_yeast_come_near_the_printed_row(benchmark_data: Path) -> 
 @pytest.mark.data
 def test_the_released_setting_on_arts(benchmark_data: Path) -> None:
     """What scikit-learn's multi-task elastic net gives; of it only the first number is the printed one."""
+    from multilab.cells.method import build, load_method
     from multilab.datasets import load
-    from multilab.experiments.method import build, load_method
     from multilab.metrics import score_all
 
     data = load("yahoo-arts")

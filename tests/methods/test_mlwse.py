@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from multilab.experiments.method import Method, build
+from multilab.cells.method import Method, build
 from multilab.methods.base import MethodError
 from multilab.methods.out_of_fold import fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.stacking.mlwse import MLWSE

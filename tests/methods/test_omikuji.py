@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 from multilab import methods
-from multilab.experiments.arguments import check_method
-from multilab.experiments.fitting import predict_with_scores
-from multilab.experiments.method import build, load_method
+from multilab.cells.arguments import check_method
+from multilab.cells.fitting import predict_with_scores
+from multilab.cells.method import build, load_method
 from multilab.methods.sparse_scores import top_scores
 from multilab.metrics import precision_at_k
 from multilab.models.skops_files import dump_model, load_skops

@@ -151,9 +151,9 @@ def test_the_entrant_requires_a_checkpoint_and_has_the_versions_in_its_key(name:
     for package in ("torch", name, "hydra"):
         pytest.importorskip(package)
     X, Y, _ = make_data()
-    method = importlib.import_module("multilab.experiments.method").load_method(name)
+    method = importlib.import_module("multilab.cells.method").load_method(name)
     assert set(method.distributions()) == {name, "torch"}
-    model = importlib.import_module("multilab.experiments.fitting").build(method)
+    model = importlib.import_module("multilab.cells.fitting").build(method)
     with pytest.raises(MethodError, match="model_path is not set"):
         model.fit(X, Y)
     assert attempts == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 
-from multilab.experiments.method import load_method
+from multilab.cells.method import load_method
 from multilab.experiments.study import load_study
 from multilab.methods.base import MethodError
 from multilab.methods.ensembles._label_groups import cover_labels, random_subsets

@@ -157,8 +157,8 @@ def test_wrong_arguments_are_refused_by_name(quick: Any, argument: str, value: f
 
 def test_the_entrant_has_the_versions_in_its_key(quick: Any) -> None:
     pytest.importorskip("hydra")
-    method = importlib.import_module("multilab.experiments.method").load_method("tabm")
-    importlib.import_module("multilab.experiments.arguments").check_method(method, tuned=True)
+    method = importlib.import_module("multilab.cells.method").load_method("tabm")
+    importlib.import_module("multilab.cells.arguments").check_method(method, tuned=True)
     assert set(method.distributions()) == {"tabm", "torch"}
     assert method.own_files() == []
 

@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 
 from helpers.multilabel_checks import make_data
-from multilab.experiments import running
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.conf import load_protocol
-from multilab.experiments.method import load_method
-from multilab.experiments.store import Store
+from multilab.cells import running
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.conf import load_protocol
+from multilab.cells.method import load_method
+from multilab.cells.store import Store
 from multilab.methods.neighbours.mlknn import MLkNN
 from multilab.methods.out_of_fold import score_matrix
 from multilab.methods.stacking.mlwse import MLWSE

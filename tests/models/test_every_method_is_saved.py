@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multilab.experiments.conf import package_names
-from multilab.experiments.method import build, load_method
-from multilab.experiments.seeds import seed_estimator
-from multilab.models.fitted import FittedMethod
+from multilab.cells.conf import package_names
+from multilab.cells.fitting import estimator_of
+from multilab.cells.method import load_method
 from multilab.models.skops_files import dump_model, load_skops
 
 FAST = ["br", "br_logistic", "ecc", "elm", "rakel", "rakel_d", "mlknn", "mddm_proj", "decide_calibrated", "mlwse_l1"]
@@ -19,7 +18,7 @@ def check(name, path):
     X = rng.random((40, 8))
     Y = (X[:, :4] + 0.3 * rng.random((40, 4)) > 0.6).astype(np.uint8)
     method = load_method(name)
-    fitted = FittedMethod(seed_estimator(build(method.with_params(method.check_params)), 0, name).fit(X, Y), 4)
+    fitted = estimator_of(method.with_params(method.check_params), 0, name).fit(X, Y)
     dump_model(fitted, path)
     scores, decisions = fitted.predict_with_scores(X)
     loaded_scores, loaded_decisions = load_skops(path).predict_with_scores(X)

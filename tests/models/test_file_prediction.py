@@ -100,7 +100,7 @@ def test_a_file_without_the_dropped_columns_has_predictions_alone(folder, model,
 def test_old_predictions_that_the_card_drops_give_way_to_new_ones(folder, model):
     """A dropped column may be called as a label or its probability; 0 and 1 of others stay whole numbers."""
     old = ["tag_a_probability", "id", "flag"]
-    SavedModel(model.fitted, replace(model.encoder, dropped=tuple(old)), model.metadata).save("model")
+    SavedModel(model.estimator, replace(model.encoder, dropped=tuple(old)), model.metadata).save("model")
     for k in range(2):
         rows = pd.read_parquet(f"big/{k}.parquet").assign(tag_a_probability=2.0, flag=1)
         rows.to_parquet(f"big/{k}.parquet", index=False)

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import SGDClassifier
 
+from multilab.cells import Scaling
+from multilab.cells.method import Method, load_method
 from multilab.cli import main
 from multilab.datasets import DatasetError, TableEncoder
 from multilab.datasets.columns import LabelOptions, TableColumn
 from multilab.datasets.dataset import table_frame
 from multilab.datasets.parquet_table import ParquetTable, is_large
-from multilab.experiments.method import Method, load_method
 from multilab.methods.errors import MethodError
 from multilab.methods.transformation._binary import seeded
 from multilab.models import DeploymentError, SavedModel
@@ -96,11 +97,8 @@ def test_a_table_within_the_sample_gives_the_model_of_memory(folder, name, monke
     assert json.dumps(model.encoder.to_json()) == json.dumps(encoder.to_json())
 
     X = encoder.encode(frame).X
-    from multilab.experiments.tables import table_scaler
-
-    scaler = table_scaler(method.preprocessing, X[train], encoder)
-    X = scaler.transform(X)
-    estimator = model.fitted.estimator
+    X = Scaling(method.preprocessing, encoder.unscaled).fit(X[train]).transform(X)
+    estimator = model.estimator.classifier
     if name == "relm":
         memory = type(estimator)(**estimator.get_params()).fit(X[train], Y[train])
         np.testing.assert_allclose(estimator.decision_function(X), memory.decision_function(X), rtol=1e-8, atol=1e-8)

@@ -8,13 +8,13 @@ import sys
 import pytest
 
 from helpers.models_for_use import fit_settings
-from multilab.experiments.conf import names, read_settings
+from multilab.cells.conf import names, read_settings
 from multilab.models import DeploymentError
 from multilab.models.champions import settings_cells
 from multilab.models.foreign_settings import trusted_settings
 
 OWN = fit_settings("mlknn", dataset="genes-toy")
-FUNCTION = {"_target_": "multilab.models.fit.fit_and_log", "settings": []}
+FUNCTION = {"_target_": "multilab.experiments.fit.fit_and_log", "settings": []}
 
 
 def foreign(**mapping):

@@ -19,7 +19,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from multilab.methods import IMLDF, MLDF, RFPCT, BinaryRelevance, MLkNN
 from multilab.models import DeploymentError
-from multilab.models.fitted import FittedMethod
 from multilab.models.loaded_objects import check_objects
 from multilab.models.skops_files import dump_model, load_skops
 
@@ -179,10 +178,10 @@ def test_a_crafted_array_is_refused(name):
     estimator, change = CRAFTED[name]
     multi = type(estimator).__module__.startswith("multilab.")
     model = type(estimator)(**estimator.get_params()).fit(X, Y if multi else y)
-    check_objects(FittedMethod(model, 3))
+    check_objects(model)
     change(model)
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        check_objects(FittedMethod(model, 3))
+        check_objects(model)
 
 
 @pytest.mark.parametrize(
@@ -221,11 +220,11 @@ def test_a_sparse_matrix_out_of_range_is_refused(damage, kind):
 
 def test_a_crafted_file_is_refused_in_one_line_and_does_not_end_the_process(tmp_path):
     model = BinaryRelevance(DecisionTreeClassifier(random_state=0)).fit(X, Y)
-    dump_model(FittedMethod(model, 3), tmp_path / "model.skops")
+    dump_model(model, tmp_path / "model.skops")
     loaded = load_skops(tmp_path / "model.skops")
     np.testing.assert_array_equal(loaded.predict_with_scores(X)[0], model.predict_proba(X))
     of_tree("left_child", 2**30)(model._labels[0].model)
-    dump_model(FittedMethod(model, 3), tmp_path / "model.skops")
+    dump_model(model, tmp_path / "model.skops")
     with pytest.raises(DeploymentError, match=r"^[^\n]+child out of range[^\n]+$"):
         load_skops(tmp_path / "model.skops")
 

@@ -17,9 +17,9 @@ from mlflow import MlflowClient
 from mlflow.protos.databricks_pb2 import TEMPORARILY_UNAVAILABLE
 
 from helpers.models_for_use import LABELS, fit_settings, model_of, own_table, register_at_once, write_card
+from multilab.cells import cell_metrics
+from multilab.cells.store import Store
 from multilab.core import MultilabError
-from multilab.experiments import cell_metrics
-from multilab.experiments.store import Store
 from multilab.metrics import registry
 from multilab.models import DeploymentError, SavedModel, champions, load_model
 from multilab.models.champions import challenge
@@ -222,7 +222,7 @@ def test_the_settings_of_a_foreign_champion_call_nothing(weak, where, target, mo
     model, name = weak[0], f"foreign-{target}"
     evil = copy.deepcopy(model.metadata)
     evil.evaluation["settings"]["mapping"] = {"_target_": target, "command": f"touch {tmp_path / 'called'}"}
-    foreign = SavedModel(model.fitted, model.encoder, evil)
+    foreign = SavedModel(model.estimator, model.encoder, evil)
     challenged((foreign, logged(foreign, where)), name, where)
     with pytest.raises(
         DeploymentError, match=rf"version 1\) is evaluated by {re.escape(target)}, which no method file"

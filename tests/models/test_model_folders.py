@@ -298,7 +298,7 @@ def test_metadata_with_a_wrong_value_are_refused_or_do_no_harm(model, own_csv, t
     assert {path[0] for path, _ in accepted} >= {"commit", "dataset", "metrics"}
     for path, about in accepted:
         if path[0] in ("features", "labels", "calibration") and len(path) > 2:
-            monitor_rows(SavedModel(model.fitted, model.encoder, about), rows)
+            monitor_rows(SavedModel(model.estimator, model.encoder, about), rows)
 
 
 def test_an_encoder_with_a_wrong_value_is_refused_or_encodes(model, own_csv):
@@ -315,8 +315,8 @@ def test_an_encoder_with_a_wrong_value_is_refused_or_encodes(model, own_csv):
 
 def test_parts_of_two_models_are_refused(model, tmp_path):
     folder = model.save(tmp_path)
-    fitted = SavedModel.load(folder).fitted
-    fitted.estimator = None
-    SavedModel(fitted, model.encoder, model.metadata).save(folder)
+    estimator = SavedModel.load(folder).estimator
+    estimator.steps_[-1] = ("classifier", None)
+    SavedModel(estimator, model.encoder, model.metadata).save(folder)
     with pytest.raises(DeploymentError, match=r"damaged, it predicts nothing \(AttributeError"):
         SavedModel.load(folder)

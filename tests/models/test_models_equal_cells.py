@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +9,9 @@ import numpy as np
 import pytest
 
 from helpers.models_for_use import fit_settings, model_of, own_table
+from multilab.cells.fitting import fit_on_rows
+from multilab.cells.running import estimator_of_cell
 from multilab.datasets import load
-from multilab.experiments.fitting import feature_inputs, fit_and_score
 from multilab.models import load_model
 from multilab.models.champions import settings_cells
 
@@ -26,13 +26,12 @@ def test_a_saved_model_scores_as_the_fit_of_a_cell(
     model_of(settings).save(tmp_path / "model")
     cell = settings_cells(settings)[0]
     every = replace(cell, split_ref=replace(cell.split_ref, split=-1))
-    inputs = feature_inputs(every)
-    inputs.X_test = inputs.X_train  # a cell of all rows tests none
-    _, expected = fit_and_score(every, every.method, inputs, contextlib.nullcontext(), contextlib.nullcontext())
+    X, Y = load("mine").X, load("mine").Y
+    expected = fit_on_rows(estimator_of_cell(every), X, Y, X)
     loaded = load_model(tmp_path / "model")
-    scores, decisions = loaded.fitted.predict_with_scores(load("mine").X)
-    np.testing.assert_allclose(scores, expected["scores"], rtol=0, atol=1e-12)  # another memory layout when loaded
-    np.testing.assert_array_equal(decisions, expected["decisions"])
+    scores, decisions = loaded.predict_encoded(X)
+    np.testing.assert_allclose(scores, expected.scores, rtol=0, atol=1e-12)  # another memory layout when loaded
+    np.testing.assert_array_equal(decisions, expected.decisions)
     raw = loaded.predict_frame(own_table())
     np.testing.assert_array_equal(raw.iloc[:, :3], decisions)
     np.testing.assert_allclose(raw.iloc[:, 3:], scores, rtol=0, atol=1e-12)

@@ -101,7 +101,7 @@ def test_some_labels_and_unobserved_ones(model):
 def test_rows_that_the_model_refuses_are_counted(own_csv):
     loaded = model_of(fit_settings())
     columns = [replace(column, fill=None) if column.name == "income" else column for column in loaded.encoder.columns]
-    strict = SavedModel(loaded.fitted, replace(loaded.encoder, columns=tuple(columns)), loaded.metadata)
+    strict = SavedModel(loaded.estimator, replace(loaded.encoder, columns=tuple(columns)), loaded.metadata)
     table = own_table(60, seed=5)
     table.loc[:9, "income"] = np.nan
     result = monitor_rows(strict, table)
@@ -123,14 +123,15 @@ def test_repeated_splits_do_not_multiply_the_rows(model, own_csv):
     )
     rows = own_table(60, seed=5)
     results = [
-        monitor_rows(SavedModel(model.fitted, model.encoder, which), rows).report.table for which in (about, repeated)
+        monitor_rows(SavedModel(model.estimator, model.encoder, which), rows).report.table
+        for which in (about, repeated)
     ]
     pd.testing.assert_frame_equal(*results)
 
 
 def test_scores_that_are_no_probabilities_have_no_calibration(model):
     about = replace(model.metadata, score_kind="score", calibration={**model.metadata.calibration, "sums": None})
-    result = monitor_rows(SavedModel(model.fitted, model.encoder, about), own_table(60, seed=5))
+    result = monitor_rows(SavedModel(model.estimator, model.encoder, about), own_table(60, seed=5))
     assert "calibration" not in families(result.report)
     rows = result.report.table[result.report.table["family"] == "predictions"]
     assert rows["reference"].tolist() == [row["predicted"] / 90 for row in model.metadata.per_label]

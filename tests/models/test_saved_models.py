@@ -6,6 +6,8 @@ import argparse
 import errno
 import json
 import os
+import sys
+import types
 import zipfile
 from pathlib import Path
 
@@ -15,11 +17,11 @@ import pytest
 import skops.io
 
 from helpers.models_for_use import LABELS, fit_settings, model_of
+from multilab.cells.method import load_method
 from multilab.core import files
 from multilab.datasets import DatasetError
-from multilab.experiments.method import load_method
 from multilab.methods import MLkNN
-from multilab.models import DeploymentError, ModelMetadata, SavedModel, fitted, load_model
+from multilab.models import DeploymentError, ModelMetadata, SavedModel, load_model, prediction
 from multilab.models.final_fit import decided
 from multilab.models.model_card import model_card
 
@@ -40,9 +42,9 @@ def test_rows_are_predicted_in_batches(model, own_csv, monkeypatch):
         seen.append((list(starts), total))
         return starts
 
-    whole = model.fitted.predict_with_scores(X)
-    monkeypatch.setattr(fitted, "BATCH", 7)
-    parts = model.fitted.predict_with_scores(X, progress)
+    whole = model.predict_encoded(X)
+    monkeypatch.setattr(prediction, "BATCH", 7)
+    parts = model.predict_encoded(X, progress)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     starts = list(range(0, len(X), 7))
@@ -67,7 +69,18 @@ def test_a_foreign_type_is_refused(model, tmp_path, monkeypatch):
     with pytest.raises(DeploymentError, match=r"types that are not trusted: argparse\.Namespace"):
         load_model(folder)
     monkeypatch.setenv("MULTILAB_TRUSTED_TYPES", "argparse.Namespace")
-    with pytest.raises(DeploymentError, match="holds a dict, not a fitted method"):
+    with pytest.raises(DeploymentError, match="holds a dict"):
+        load_model(folder)
+
+
+def test_a_model_of_the_old_form_is_answered_with_the_command_that_fits_it_again(model, tmp_path, monkeypatch):
+    module = types.ModuleType("multilab.models.fitted")
+    old = type("FittedMethod", (), {"__module__": module.__name__})
+    module.FittedMethod = old
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    folder = model.save(tmp_path)
+    skops.io.dump(old(), folder / "model.skops")
+    with pytest.raises(DeploymentError, match=r"fit it again: multilab fit --dataset mine --method br_logistic"):
         load_model(folder)
 
 
@@ -90,7 +103,7 @@ def test_metadata_round_trip_and_content(model, model_path):
 def test_a_method_on_base_scores_is_saved_with_its_members(own_csv, tmp_path):
     model = model_of(fit_settings("decide_top_k"))
     loaded = SavedModel.load(model.save(tmp_path))
-    assert len(loaded.fitted.members) == 1
+    assert len(loaded.estimator.named_steps["members"].members_) == 1
     table = pd.read_csv(own_csv)
     pd.testing.assert_frame_equal(model.predict_frame(table), loaded.predict_frame(table))
 
@@ -99,7 +112,7 @@ def test_a_pipeline_with_tuned_decisions(own_csv, tmp_path):
     model = model_of(fit_settings("mddm_proj", objective="hamming_loss"))
     loaded = SavedModel.load(model.save(tmp_path))
     limits = [np.inf if limit is None else limit for limit in loaded.metadata.thresholds.values()]
-    np.testing.assert_array_equal(limits, loaded.fitted.thresholds)
+    np.testing.assert_array_equal(limits, loaded.estimator.thresholds_)
 
 
 def test_decisions_by_costs_are_saved_and_described(own_csv, tmp_path):
@@ -187,6 +200,6 @@ def test_a_model_is_saved_into_the_current_folder_and_over_another(model, tmp_pa
 def test_a_number_that_overflows_in_a_method_is_an_error_of_the_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
-    model = fitted.FittedMethod(MLkNN(k=3).fit(X, (X[:, :2] > 0).astype(np.uint8)), 2)
+    model = MLkNN(k=3).fit(X, (X[:, :2] > 0).astype(np.uint8))
     with np.errstate(all="ignore"), pytest.raises(DatasetError):
-        model.predict_with_scores(np.array([[1e308, 0.0, 0.0]]))
+        prediction.predict_rows(model, np.array([[1e308, 0.0, 0.0]]))

@@ -25,7 +25,6 @@ import uvicorn
 from helpers.models_for_use import LABELS
 from multilab.datasets import FeatureColumn, TableEncoder
 from multilab.models import DeploymentError, SavedModel, serving
-from multilab.models.fitted import FittedMethod
 from multilab.models.serving import HOST, ModelServer, _instructions, serve_model
 
 COLUMNS = ["age", "town", "income", "member"]
@@ -220,7 +219,7 @@ def test_a_body_that_does_not_arrive_is_given_up(address, monkeypatch):
 
 
 def test_a_fault_of_the_model_is_status_500_in_one_line(model, capsys):
-    broken = SavedModel(FittedMethod(None, 3), model.encoder, model.metadata)
+    broken = SavedModel(None, model.encoder, model.metadata)
     with in_thread(ModelServer(broken)) as address:
         status, reply = post(address, split([30, "York", 20, "true"]))
     assert (status, reply["message"]) == (500, "AttributeError; see the log of the server")

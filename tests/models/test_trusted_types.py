@@ -13,15 +13,15 @@ import skops.io
 from numpy.lib import format as npy_format
 from skops.io._audit import NODE_TYPE_MAPPING
 
+from multilab.cells import Scaling
 from multilab.methods import all_estimators
 from multilab.models import trusted_types
-from multilab.models.fitted import FittedMethod
 from multilab.models.skops_files import untrusted_types
 from multilab.models.trusted_types import TRUSTED, TRUSTED_VARIABLE, is_estimator, is_trusted
 
 LOADERS = sorted({loader for loader, _ in NODE_TYPE_MAPPING})
 FUNCTIONS = (
-    "multilab.models.fit.fit_and_log",
+    "multilab.experiments.fit.fit_and_log",
     "multilab.models.registry.download",
     "multilab.models.loading.load_model",
     "multilab.decision.thresholds.best_k",
@@ -29,7 +29,7 @@ FUNCTIONS = (
     "os.system",
 )
 CLASSES = (
-    "multilab.models.fit.FitOptions",
+    "multilab.experiments.fit.FitOptions",
     "multilab.models.saved_model.SavedModel",
     "multilab.methods.networks.pretrained.PretrainedBinaryRelevance",
     "sklearn.preprocessing._function_transformer.FunctionTransformer",
@@ -38,7 +38,7 @@ CLASSES = (
     "subprocess.Popen",
 )
 OF_LISTS = (
-    "multilab.models.fitted.FittedMethod",
+    "multilab.cells.pipeline.MethodPipeline",
     "multilab.methods.neighbours.mlknn.MLkNN",
     "sklearn.svm._classes.SVC",
 )
@@ -64,7 +64,9 @@ def test_a_loader_names_what_is_on_its_list_only(loader, monkeypatch):
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-@pytest.mark.parametrize("name", ["multilab.models.fit.fit_and_log", "multilab.models.fit.FitOptions", "os.system"])
+@pytest.mark.parametrize(
+    "name", ["multilab.experiments.fit.fit_and_log", "multilab.experiments.fit.FitOptions", "os.system"]
+)
 def test_a_file_that_names_something_of_ours_is_refused_whatever_the_loader(loader, name):
     content = planted(
         {"__loader__": loader, "__module__": name.rpartition(".")[0], "__class__": name.rpartition(".")[2]}
@@ -138,7 +140,7 @@ def test_a_matrix_of_objects_is_none_of_arrays():
 
 def planted(node, **files):
     """Return a file of a fitted method with a further attribute."""
-    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(FittedMethod(None, 1)))) as archive:
+    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(Scaling()))) as archive:
         schema = json.loads(archive.read("schema.json"))
     schema["content"]["content"]["note"] = {"__id__": 7, **node}
     buffer = io.BytesIO()

@@ -11,16 +11,17 @@ import pytest
 from scipy.stats import spearmanr
 
 from helpers.laboratory import Laboratory
+from multilab.cells import running
+from multilab.cells.cell import Cell, SplitRef
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import build, load_method
+from multilab.cells.rows import Rows
+from multilab.cells.store import Store
 from multilab.claims import ClaimsError
 from multilab.claims import paper as papers
 from multilab.claims.paper import PaperContent
 from multilab.core.settings import convert
-from multilab.experiments import fitting, running
 from multilab.experiments.analyses import Unit, run_units, tables, units_of
-from multilab.experiments.cells import Cell, SplitRef
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import build, load_method
-from multilab.experiments.store import Store
 from multilab.experiments.study import load_study, study_from
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
@@ -40,8 +41,8 @@ def inputs(monkeypatch):
     latent = rng.normal(size=(160, Q)) @ rng.normal(size=(Q, Q)) / 2
     Y = (latent + 0.5 * rng.normal(size=latent.shape) > 0).astype(np.uint8)
     S = np.hstack([1 / (1 + np.exp(-latent - 0.3 * rng.normal(size=latent.shape))) for _ in range(3)])
-    made = fitting.CellInputs(S[:120], Y[:120], S[120:], Y[120:])
-    monkeypatch.setattr(running, "gather", lambda cell, store: made)
+    made = Rows(S[:120], Y[:120], S[120:], Y[120:])
+    monkeypatch.setattr(running, "scaled_rows", lambda cell, store: made)
     return made
 
 
@@ -365,8 +366,8 @@ def test_the_stage_runs_when_an_analysis_changed_and_only_then(tmp_path):
 
 @pytest.mark.data
 def test_the_papers_point_of_the_grid_is_the_studys_cell(benchmark_data, tmp_path):
-    from multilab.experiments.cell_metrics import evaluate_cell
-    from multilab.experiments.cells import split_refs
+    from multilab.cells.cell import split_refs
+    from multilab.cells.cell_metrics import evaluate_cell
 
     mlwse = load_study("mlwse")
     part = split_refs("emotions", mlwse.protocol)[0]

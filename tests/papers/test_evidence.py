@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from multilab.cells.conf import names, read_settings
 from multilab.claims.paper import find, paper_names
-from multilab.experiments.conf import names, read_settings
 from multilab.experiments.study import load_study
 
 STUDIES = {read_settings("study", name).get("paper"): name for name in reversed(names("study"))}

@@ -12,16 +12,17 @@ from sklearn.ensemble import RandomForestClassifier
 
 from helpers.toy import make_data
 from multilab import claims
+from multilab.cells import cell_metrics, running
+from multilab.cells.cell import Cell, SplitRef
+from multilab.cells.method import load_method
+from multilab.cells.rows import Rows
+from multilab.cells.store import Store
 from multilab.claims import check_claims
 from multilab.claims import checks as checks_module
 from multilab.claims.checks import check_errata
 from multilab.claims.paper import find
-from multilab.experiments import cell_metrics, fitting, running
 from multilab.experiments.analyses import Unit
-from multilab.experiments.cells import Cell, SplitRef
-from multilab.experiments.method import load_method
 from multilab.experiments.plan import study_cells
-from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.methods.forests.compact_forest import CompactForest
 from multilab.metrics import score_all
@@ -39,11 +40,11 @@ def cell(method: str, **arguments: object) -> Cell:
 
 
 @pytest.fixture
-def inputs(monkeypatch: pytest.MonkeyPatch) -> fitting.CellInputs:
+def inputs(monkeypatch: pytest.MonkeyPatch) -> Rows:
     X, Y = make_data(120)
-    made = fitting.CellInputs(X[:80], Y[:80], X[80:], Y[80:])
+    made = Rows(X[:80], Y[:80], X[80:], Y[80:])
     for module in (running, table4):
-        monkeypatch.setattr(module, "gather", lambda cell, store: made)
+        monkeypatch.setattr(module, "scaled_rows", lambda cell, store: made)
     return made
 
 
@@ -58,7 +59,7 @@ def test_plain_bytes_are_what_scikit_learns_trees_take() -> None:
 
 
 @pytest.mark.parametrize("method", ["rf_pct", "mldf", "imldf"])
-def test_table_4_has_all_it_prints(inputs: fitting.CellInputs, method: str) -> None:
+def test_table_4_has_all_it_prints(inputs: Rows, method: str) -> None:
     small = {"n_estimators": 10} if method == "rf_pct" else {**SMALL, "measure": ["hamming_loss", "ranking_loss"]}
     unit = Unit(table4.__name__, "toy", 0, cell(method, **small), None, {"layers": {"toy": 3}, "fewer": {"toy": 2}})
     columns = table4.compute(unit, Store())
@@ -90,7 +91,7 @@ def test_figure_1_shows_regions_that_hold_their_labels() -> None:
 
 
 def test_a_cell_has_the_scores_of_every_measure_and_each_is_evaluated_by_its_own(
-    inputs: fitting.CellInputs, tmp_path, monkeypatch: pytest.MonkeyPatch
+    inputs: Rows, tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measures = ["ranking_loss", "hamming_loss", "macro_auc"]
     made = cell("mldf", **SMALL, n_layers=3, patience=1, measure=measures)
@@ -177,9 +178,9 @@ def test_correlations_are_compared_by_dataset_and_sets_are_counted() -> None:
 
 
 def test_diversity_is_that_of_the_columns_that_a_second_layer_reads(
-    inputs: fitting.CellInputs, monkeypatch: pytest.MonkeyPatch
+    inputs: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(diversity, "gather", lambda cell, store: inputs)
+    monkeypatch.setattr(diversity, "scaled_rows", lambda cell, store: inputs)
     unit = Unit(diversity.__name__, "toy", 0, cell("imldf", n_trees=10, n_forests=2), None, {})
     columns = diversity.compute(unit, Store())
     found = {(r, q): v for r, q, v in zip(*(columns[n] for n in ("representation", "quantity", "value")), strict=True)}

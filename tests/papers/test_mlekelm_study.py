@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multilab.cells.cell import SplitRef, split_refs
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import build
+from multilab.cells.rows import indices
 from multilab.claims import Evidence, check_claims, judge_tables, published_evidence, summarised
 from multilab.claims import checks as checks_module
 from multilab.claims.paper import find
 from multilab.core import report_dir
-from multilab.experiments import fitting
-from multilab.experiments.cells import SplitRef, split_refs
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import build
 from multilab.experiments.plan import study_cells
 from multilab.experiments.study import load_study, study_from
 from multilab.reports import load_report
@@ -79,7 +79,7 @@ def test_repetitions_repeat_the_splits():
     protocol = {"kfold": 2, "stratify": 0, "seed": 0}
     first, second = split_refs("scenario1", protocol)
     for again, part in ((replace(first, split=2), first), (replace(second, split=5), second)):
-        for one, other in zip(fitting.indices(again), fitting.indices(part), strict=True):
+        for one, other in zip(indices(again), indices(part), strict=True):
             np.testing.assert_array_equal(one, other)
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multilab.experiments.arguments import check_study
-from multilab.experiments.errors import ExperimentError
+from multilab.cells.errors import ExperimentError
+from multilab.cells.running import ensure
+from multilab.cells.store import Store
 from multilab.experiments.evaluate import evaluate, extra_quantities
 from multilab.experiments.plan import study_cells
-from multilab.experiments.running import ensure
-from multilab.experiments.store import Store
-from multilab.experiments.study import Study
+from multilab.experiments.study import Study, check_study
 from multilab.experiments.verify import fingerprints
 from multilab.metrics import (
     ALL_METRICS,

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
+from multilab.cells.conf import names, read_settings
 from multilab.claims import ClaimsError
 from multilab.claims import paper as papers
 from multilab.claims.checks import ALL_OF
 from multilab.claims.published import read_cells
 from multilab.core.settings import TextLoader, parse_yaml
-from multilab.experiments.conf import names, read_settings
 
 
 def slugs(page):

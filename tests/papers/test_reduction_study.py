@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multilab.cells import running
+from multilab.cells.cell import Cell, SplitRef
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import load_method
+from multilab.cells.rows import Rows
+from multilab.cells.store import Store
 from multilab.claims import checks as checks_module
 from multilab.claims.evidence import Evidence
 from multilab.claims.paper import find
-from multilab.experiments import fitting, running
 from multilab.experiments.analyses import Unit
-from multilab.experiments.cells import Cell, SplitRef
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import load_method
-from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.methods import LSKernelMDDM, MLkNN
 from multilab.metrics import score_all
@@ -32,8 +33,8 @@ def inputs(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(160, 20))
     Y = (X @ rng.normal(size=(20, 4)) + rng.normal(size=(160, 4)) > 1).astype(np.uint8)
-    made = fitting.CellInputs(X[:120], Y[:120], X[120:], Y[120:])
-    monkeypatch.setattr(running, "gather", lambda cell, store: made)
+    made = Rows(X[:120], Y[:120], X[120:], Y[120:])
+    monkeypatch.setattr(running, "scaled_rows", lambda cell, store: made)
     return made
 
 

@@ -10,16 +10,18 @@ import pandas as pd
 import pytest
 
 from helpers.multilabel_checks import make_data
+from multilab.cells import MethodPipeline, running
+from multilab.cells.cell import Cell, SplitRef
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import build, load_method
+from multilab.cells.rows import Rows
+from multilab.cells.store import Store
 from multilab.claims import checks as checks_module
 from multilab.claims.checks import check_errata
 from multilab.claims.evidence import Evidence, published_evidence
 from multilab.claims.paper import find
-from multilab.experiments import fitting, ledger, running
+from multilab.experiments import ledger
 from multilab.experiments.analyses import Unit
-from multilab.experiments.cells import Cell, SplitRef
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import build, load_method
-from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.methods.neighbours.mlknn import MLkNN
 from multilab.methods.selection.variance_ranking import VarianceRanking
@@ -46,8 +48,8 @@ def unit(method="lwmf", settings=SETTINGS, **arguments):
 @pytest.fixture
 def inputs(monkeypatch):
     X, Y, X_test = make_data(n=80)
-    made = fitting.CellInputs(X, Y.astype(np.uint8), X_test, Y[: len(X_test)].astype(np.uint8))
-    monkeypatch.setattr(running, "gather", lambda cell, store: made)
+    made = Rows(X, Y.astype(np.uint8), X_test, Y[: len(X_test)].astype(np.uint8))
+    monkeypatch.setattr(running, "scaled_rows", lambda cell, store: made)
     return made
 
 
@@ -55,7 +57,7 @@ def stored(made, store, inputs):
     """Put into the store what the unit's cell would be."""
     model = build(made.cell.method).fit(inputs.X_train, inputs.Y_train)
     names = made.cell.method.save_attributes
-    arrays = {f"learned_{name}": np.asarray(fitting.fitted_attribute(model, name)) for name in names}
+    arrays = {f"learned_{name}": np.asarray(MethodPipeline.of_fitted(model.steps, 1).learned(name)) for name in names}
     store.write(made.cell.key, arrays, {"key": made.cell.key, "status": "done"}, "")
     return model.named_steps["select"]
 

@@ -52,7 +52,7 @@ FILE = "halves"
 
 def compute(unit, store):
     """Return the number of training rows for each share of them."""
-    from multilab.experiments.running import gather
+    from multilab.cells.running import gather
 
     rows = len(gather(unit.cell, store).Y_train)
     shares = unit.settings["shares"]

@@ -7,11 +7,11 @@ import re
 
 import pytest
 
+from multilab.cells.conf import names, read_settings
 from multilab.claims import ClaimsError
 from multilab.claims.paper import find, paper_names
 from multilab.claims.results import Results
 from multilab.core import write_content
-from multilab.experiments.conf import names, read_settings
 
 PAPERS = [
     name for name in paper_names() if name in names("study") and read_settings("study", name).get("paper") == name

@@ -253,7 +253,7 @@ def test_stages_are_timed_from_start_to_start(script):
 
 
 def test_memory_lists_the_largest_cell_first(script, tmp_path):
-    from multilab.experiments.store import Store
+    from multilab.cells.store import Store
 
     for key, megabytes in (("a" * 64, 3.0), ("b" * 64, 8.0)):
         record = {"peak_mb": megabytes, "label": f"cell {key[0]}", "dataset": "scenario1"}

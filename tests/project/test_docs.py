@@ -299,7 +299,6 @@ def test_every_command_in_the_docs_and_in_messages_is_one_of_the_parser() -> Non
     files = [DOCS / f"{name}.md" for name in pages()]
     files += [path for place in PLACES for path in sorted(CHECKOUT.glob(place)) if path.is_file()]
     files += [path for ending in ("py", "j2") for path in sorted((CHECKOUT / "src" / "multilab").rglob(f"*.{ending}"))]
-    files.remove(CHECKOUT / "src" / "multilab" / "cli" / "old_spellings.py")
     lines = {(path, line) for path in files for line in command_lines(path)}
     assert len(lines) > 150
     wrong = []

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from multilab.cells.errors import ExperimentError
 from multilab.core.settings import TextLoader, parse_yaml
-from multilab.experiments.errors import ExperimentError
 from multilab.experiments.schemas import SCHEMAS, schema_of, schema_text
 
 CONF = Path(__file__).parents[2] / "conf"

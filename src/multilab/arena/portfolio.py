@@ -14,9 +14,9 @@ import yaml
 
 from multilab.arena.results import arena_settings
 from multilab.arena.tracks import ArenaError
+from multilab.cells.conf import read_settings, read_settings_file
 from multilab.core import report_dir
 from multilab.core.shell import command
-from multilab.experiments.conf import read_settings, read_settings_file
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS
 from multilab.statistics.result_files import SCORES, read_scores, read_table, read_unfinished

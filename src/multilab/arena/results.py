@@ -11,10 +11,10 @@ import pandas as pd
 
 from multilab.arena import ArenaError, Track, method_costs, track_results, with_base_methods
 from multilab.arena.tracks import column_name
+from multilab.cells.conf import entrant_names, names, package_names, read_settings_file
+from multilab.cells.method import Method, family_of, load_method
 from multilab.core import conf_dir, read_json, report_dir
 from multilab.core.shell import command
-from multilab.experiments.conf import entrant_names, names, package_names, read_settings_file
-from multilab.experiments.method import Method, family_of, load_method
 from multilab.experiments.study import load_study
 from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, read_unfinished
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from multilab.cells.errors import ExperimentError
 from multilab.cli.files import FEW, named_dataset, reader_options
 from multilab.cli.options import DATASET, FILE, FOLDS, LEVEL, METHOD, METRIC, Duration, engine_options, tracking_option
 from multilab.core import report_dir, write_atomically
 from multilab.core.files import refuse_overwriting
 from multilab.core.messages import unknown_name
-from multilab.experiments.errors import ExperimentError
 
 
 @click.command()
@@ -72,8 +72,9 @@ def compare(
     """
     from multilab.comparison.plan import Request
     from multilab.comparison.results import write_files
-    from multilab.comparison.run import closing_text, compare_within_budget, track
+    from multilab.comparison.run import closing_text, compare_within_budget
     from multilab.experiments.compose import check_dataset
+    from multilab.experiments.train import track_comparison
     from multilab.metrics.registry import ALL_METRICS
     from multilab.reports.comparison import write_comparison_page
 
@@ -87,7 +88,7 @@ def compare(
     write_comparison_page(results)
     print(closing_text(results))
     if publish:
-        track(results, tracking_uri)
+        track_comparison(results, tracking_uri)
     return 0 if results.finished else 1
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 
-from multilab.cli.old_spellings import translated
 from multilab.core import MultilabError, data_dir, experiment_dir, store_dir
 from multilab.core.messages import NO_HYDRA, closest, pip_install, printable
 from multilab.core.shell import command
@@ -206,10 +205,7 @@ def _refuse(message: str, code: int = 2) -> int:
 
 
 def _usage(argv: list[str], error: click.UsageError) -> str:
-    """Return what is wrong with a command line: the new spelling of an old one, else what Click says."""
-    new = translated(argv)
-    if new is not None:
-        return f"`multilab {' '.join(argv)}` is now `{new}`."
+    """Return what is wrong with a command line, and the command that helps."""
     return f"{error.format_message()} ({_called(argv)} --help)"
 
 

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multilab.cells.errors import ExperimentError
 from multilab.cli.options import METHOD
 from multilab.core import conf_dir, write_atomically
 from multilab.core.messages import unknown_name
 from multilab.core.shell import command, short_path
 from multilab.core.text import docstring
-from multilab.experiments.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from multilab.experiments.method import Method
+    from multilab.cells.method import Method
 
 
 @click.group()
@@ -35,8 +35,8 @@ def methods() -> None:
 @click.argument("family", required=False)
 def list_methods(family: str | None) -> None:
     """List all methods, or those of one FAMILY."""
-    from multilab.experiments.conf import names
-    from multilab.experiments.method import family_of, load_method
+    from multilab.cells.conf import names
+    from multilab.cells.method import family_of, load_method
 
     known, refused = [], []
     for name in names("method"):
@@ -63,8 +63,8 @@ def list_methods(family: str | None) -> None:
 @click.argument("name", type=METHOD)
 def show_method(name: str) -> None:
     """Show a method: arguments, search space, notes."""
-    from multilab.experiments.conf import names
-    from multilab.experiments.method import family_of, load_method
+    from multilab.cells.conf import names
+    from multilab.cells.method import family_of, load_method
 
     if name not in names("method"):
         raise ExperimentError(unknown_name("method", name, names("method"), "multilab methods list"))
@@ -167,7 +167,7 @@ def _arguments(target: str, values: Mapping[str, Any]) -> list[str]:
         described = _descriptions(target)
     except (ImportError, AttributeError, ValueError) as error:
         return [f"  not known: {target} cannot be imported ({error})"]
-    from multilab.experiments.inventory import setting_text
+    from multilab.cells.inventory import setting_text
 
     lines = []
     for name, default in defaults.items():
@@ -194,7 +194,7 @@ def _descriptions(target: str) -> dict[str, str]:
 
 def _space(space: Mapping[str, Any]) -> str:
     """Return a search space as text."""
-    from multilab.experiments.inventory import setting_text
+    from multilab.cells.inventory import setting_text
 
     if "choices" in space:
         return "one of " + ", ".join(map(setting_text, space["choices"]))
@@ -203,7 +203,7 @@ def _space(space: Mapping[str, Any]) -> str:
 
 
 def _check_name(name: str, title: str, outside: bool) -> None:
-    from multilab.experiments.conf import names
+    from multilab.cells.conf import names
     from multilab.methods.discovery import public_classes
 
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):

@@ -176,7 +176,7 @@ def fit(
     if large:
         return _fit_large(dataset, reader, settings, run, options)
 
-    from multilab.models.fit import FitOptions, fit_and_log
+    from multilab.experiments.fit import FitOptions, fit_and_log
 
     return fit_and_log(settings, FitOptions(**options))
 
@@ -192,7 +192,7 @@ def _fit_large(
         names = {"protocol.kfold": "cv", "tune.n_trials": "tune"}
         shown = ", ".join(f"--{names.get(name, name).replace('.', '-')}" for name in given)
         raise click.UsageError(f"{path} is read in batches of rows, which have no option {shown}.")
-    from multilab.models.fit import FitOptions, fit_large_and_log
+    from multilab.experiments.fit import FitOptions, fit_large_and_log
 
     listed = ("label_columns", "drop")
     with naming_options():
@@ -202,10 +202,10 @@ def _fit_large(
 
 def _found(dataset: str, budget: float, metric: str, cv: int | None, seed: int | None) -> Any:
     """Find the best method of the portfolio within some seconds, print what was tried, and return the model."""
+    from multilab.cells.errors import ExperimentError
     from multilab.comparison.found import find_model
     from multilab.comparison.plan import DEFAULT_FOLDS
     from multilab.experiments.compose import check_dataset
-    from multilab.experiments.errors import ExperimentError
     from multilab.metrics import METRICS
 
     check_dataset(dataset)
@@ -242,8 +242,8 @@ def predict(
     """
     import pandas as pd
 
+    from multilab.cells.progress import ProgressBar
     from multilab.datasets.cells import cell_texts
-    from multilab.experiments.progress import ProgressBar
     from multilab.models import load_model
     from multilab.models.model_limits import prediction_warnings
 
@@ -262,7 +262,7 @@ def predict(
     encoded = saved.encode(table, strict=strict)
     for note in encoded.notes():
         print(printable(f"note: {note}"), file=sys.stderr)
-    scores, decisions = saved.fitted.predict_with_scores(encoded.X, ProgressBar("predicting"))
+    scores, decisions = saved.predict_encoded(encoded.X, ProgressBar("predicting"))
     for warning in prediction_warnings(saved.metadata, decisions.mean(axis=0), len(decisions)):
         print(printable(f"warning: {warning}"), file=sys.stderr)
     copied = {name: cell_texts(table[name]) for name in saved.copied_columns(table.columns)}
@@ -388,7 +388,7 @@ def explain(
     """
     import pandas as pd
 
-    from multilab.experiments.progress import ProgressBar
+    from multilab.cells.progress import ProgressBar
     from multilab.models import load_model
     from multilab.models.explaining import coefficient_table, permutation_table
 

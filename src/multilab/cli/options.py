@@ -100,7 +100,7 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def on_engine(*arguments: Any, engine: str, engine_address: str | None, **options: Any) -> Any:
         if engine == "local" and engine_address is None:
             return function(*arguments, **options)
-        from multilab.experiments.engines import load_engine, using
+        from multilab.cells.engines import load_engine, using
 
         with using(load_engine(engine, engine_address)):
             return function(*arguments, **options)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multilab.cells.errors import ExperimentError
 from multilab.cli.files import named_dataset, reader_options
 from multilab.cli.options import CONVENTIONS, DATASET, METHOD, METRIC, PROTOCOL
 from multilab.core import MultilabError, conf_dir
 from multilab.core.messages import unknown_name
-from multilab.experiments.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from multilab.experiments.inventory import ResultRow
+    from multilab.cells.inventory import ResultRow
 
 
 @click.command()
@@ -51,7 +51,7 @@ def results(
     datasets have results under one protocol, a last table shows the methods over all of them, with average ranks.
     Results of outdated code or data are omitted.
     """
-    from multilab.experiments.store import Store
+    from multilab.cells.store import Store
     from multilab.reports.tables.results import as_csv as csv_of
 
     if as_csv and latex:
@@ -84,7 +84,7 @@ def _default_metrics(rows: list[ResultRow]) -> list[str]:
     """Return what ``train`` prints, first what was searched for, then what studies and ``compare`` rank by."""
     from omegaconf import OmegaConf
 
-    from multilab.experiments.conf import plain
+    from multilab.cells.conf import plain
 
     printed = plain(OmegaConf.load(conf_dir() / "config.yaml").metrics)
     searched = [row.searched for row in rows if row.searched]
@@ -98,9 +98,9 @@ def _stored_rows(
     store: Any, dataset: str, method: str, protocol: str | None, conventions: str, curves: bool
 ) -> tuple[list[ResultRow], dict[str, int]]:
     """Return the rows of the stored train cells that match, and how many cells were left out for which reason."""
+    from multilab.cells.checks import changed_cells, note
+    from multilab.cells.inventory import Inventory, note_earlier, protocol_text, result_rows
     from multilab.comparison.curve import is_of_curve
-    from multilab.experiments.checks import changed_cells, note
-    from multilab.experiments.inventory import Inventory, note_earlier, protocol_text, result_rows
 
     inventory = Inventory(store)
     cells, left_out = [], Counter[str]()

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multilab.cells.errors import ExperimentError
 from multilab.cli.files import named_dataset
 from multilab.cli.options import CELL, DATASET, METHOD, METRIC, STUDY, engine_options
 from multilab.core import MultilabError
 from multilab.core.messages import unknown_name
 from multilab.core.text import excerpt, visible
-from multilab.experiments.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from multilab.experiments.inventory import Inventory, StoredCell
+    from multilab.cells.inventory import Inventory, StoredCell
+    from multilab.cells.store import Store
     from multilab.experiments.remotes import Remote
-    from multilab.experiments.store import Store
 
 _AT_ONCE = 50  # cells recomputed in one temporary store
 _SHOWN = 10  # changed files in the table of a key
@@ -60,10 +60,10 @@ def list_cells(dataset: str | None, method: str | None, status: str | None, metr
     outdated if the current code, libraries or data would give it another key. It is unchecked if files of multilab have
     changed since, and it was not recomputed: `multilab store check`.
     """
-    from multilab.experiments.checks import changed_cells, note, standing
-    from multilab.experiments.inventory import Inventory, note_earlier, protocol_text
-    from multilab.experiments.progress import ProgressBar
-    from multilab.experiments.store import Store
+    from multilab.cells.checks import changed_cells, note, standing
+    from multilab.cells.inventory import Inventory, note_earlier, protocol_text
+    from multilab.cells.progress import ProgressBar
+    from multilab.cells.store import Store
     from multilab.metrics import METRICS
 
     if metric not in METRICS:
@@ -92,7 +92,7 @@ def list_cells(dataset: str | None, method: str | None, status: str | None, metr
 @click.argument("key", type=CELL)
 def show(key: str) -> None:
     """Show the record of a cell."""
-    from multilab.experiments.store import Store
+    from multilab.cells.store import Store
 
     results = Store()
     print(json.dumps(results.record(results.find(key)), indent=1, sort_keys=True))
@@ -103,7 +103,7 @@ def show(key: str) -> None:
 @click.argument("other", type=CELL, required=False)
 def why(key: str, other: str | None) -> None:
     """Show what a key holds and what changed, or how two cells differ."""
-    from multilab.experiments.store import Store
+    from multilab.cells.store import Store
 
     results = Store()
     if other is not None:
@@ -125,11 +125,11 @@ def check(dataset: str | None, method: str | None, every: bool) -> int:
     Without --all, it recomputes the cheapest of each class and another one. Equal results are not unchecked any more.
     Exit code 1: a result differs, or cannot be recomputed. `multilab study run` checks analyses.
     """
-    from multilab.experiments.checks import advice, changed_cells, recompute, sample
-    from multilab.experiments.execute import compute_within
-    from multilab.experiments.inventory import Inventory
-    from multilab.experiments.progress import ProgressBar
-    from multilab.experiments.store import Store
+    from multilab.cells.checks import advice, changed_cells, recompute, sample
+    from multilab.cells.execute import compute_within
+    from multilab.cells.inventory import Inventory
+    from multilab.cells.progress import ProgressBar
+    from multilab.cells.store import Store
 
     results = Store()
     inventory = Inventory(results)
@@ -158,8 +158,8 @@ def add(study: str, retry_unfinished: bool) -> int:
 
     The new results are added to those of the study. Use this after you add columns or datasets to a study.
     """
+    from multilab.cells.store import Store
     from multilab.experiments.add_columns import add as add_results
-    from multilab.experiments.store import Store
 
     return add_results(Store(), study, retry_unfinished)
 
@@ -176,7 +176,7 @@ def clean(dataset: str | None, method: str | None, outdated: bool, unchecked: bo
     Without --yes, the command only lists them. With --outdated and no --dataset or --method, it also removes encoded
     tables and metrics that other code left in the store.
     """
-    from multilab.experiments.store import Store
+    from multilab.cells.store import Store
 
     results = Store()
     doomed = list(removable(results, named_dataset(dataset or "*", {}), method or "*", outdated, unchecked))
@@ -215,8 +215,8 @@ def push(remote: str | None, study: str | None) -> int:
     Damaged cells are listed and not copied. REMOTE is a folder, an address (s3://..., ssh://...) or the name of a DVC
     remote; the default is DVC's default remote. An interrupted copy continues.
     """
+    from multilab.cells.store import Store
     from multilab.experiments.remotes import open_remote
-    from multilab.experiments.store import Store
 
     results, there = Store(), open_remote(remote)
     keys = set(results.finished())
@@ -233,8 +233,8 @@ def pull(remote: str | None, study: str | None) -> int:
 
     Cells are verified on arrival. REMOTE: see `multilab store push --help`.
     """
+    from multilab.cells.store import Store
     from multilab.experiments.remotes import open_remote
-    from multilab.experiments.store import Store
 
     results, there = Store(), open_remote(remote)
     keys = _present(there)
@@ -254,7 +254,7 @@ def _line(cell: StoredCell, state: str, size: int, score: str, inventory: Invent
 
 def _what(cell: StoredCell, inventory: Inventory) -> str:
     """Return dataset, split, protocol, method and settings of a cell in one text."""
-    from multilab.experiments.inventory import protocol_text
+    from multilab.cells.inventory import protocol_text
 
     if not cell.record:
         return "no record, or not one of ours"
@@ -294,7 +294,7 @@ def record_differences(a: Any, b: Any, at: str = "") -> list[str]:
 
 def differences(store: Store, one: str, other: str) -> list[str]:
     """Return what differs between two cells, a line each."""
-    from multilab.experiments.inventory import Inventory
+    from multilab.cells.inventory import Inventory
 
     inventory = Inventory(store)
     a, b = inventory.read(one), inventory.read(other)
@@ -307,10 +307,10 @@ def differences(store: Store, one: str, other: str) -> list[str]:
 
 def explanation(store: Store, key: str) -> list[tuple[str, str, str]]:
     """Return the parts of a key, each with its value and, if that is another one, the value of today."""
-    from multilab.experiments.environment import installed_version, package_commit
-    from multilab.experiments.inventory import Inventory, setting_text
-    from multilab.experiments.loaded_code import files_today
-    from multilab.experiments.records import recorded_code
+    from multilab.cells.environment import installed_version, package_commit
+    from multilab.cells.inventory import Inventory, setting_text
+    from multilab.cells.loaded_code import files_today
+    from multilab.cells.records import recorded_code
 
     inventory = Inventory(store)
     cell = inventory.read(key)
@@ -393,7 +393,7 @@ def _rows_reasons(a: StoredCell, b: StoredCell, old: dict[str, Any], new: dict[s
 
 def _protocol_text(cell: StoredCell) -> str:
     """Return the name of a protocol and its settings."""
-    from multilab.experiments.inventory import protocol_text
+    from multilab.cells.inventory import protocol_text
 
     settings = ", ".join(f"{name} {json.dumps(value)}" for name, value in (cell.protocol or {}).items())
     return f"{protocol_text(cell.protocol)} ({settings})"
@@ -414,7 +414,7 @@ def _reads_reasons(inventory: Inventory, old: list[str], new: list[str]) -> list
 
 def removable(store: Store, dataset: str, method: str, outdated: bool, unchecked: bool) -> Iterator[tuple[Path, str]]:
     """Yield the folders of cells that are of no use, and why."""
-    from multilab.experiments.inventory import Inventory
+    from multilab.cells.inventory import Inventory
 
     inventory = Inventory(store)
     cells = list(inventory.cells(dataset, method))
@@ -439,7 +439,7 @@ def removable(store: Store, dataset: str, method: str, outdated: bool, unchecked
 
 def _stale(inventory: Inventory, wanted: Collection[str]) -> set[str]:
     """Return the unchecked cells among those wanted, and the cells that read one of them, whatever their method."""
-    from multilab.experiments.checks import changed_cells
+    from multilab.cells.checks import changed_cells
 
     cells = list(inventory.cells())
     stale = {one.item.key for one in changed_cells(cells, inventory) if not one.equal} & set(wanted)
@@ -450,8 +450,8 @@ def _stale(inventory: Inventory, wanted: Collection[str]) -> set[str]:
 
 def outdated_caches(store: Store) -> Iterator[tuple[Path, str]]:
     """Yield the encoded tables and the metrics that other code left in a store, and what they are."""
-    from multilab.experiments.cell_metrics import outdated_metrics
-    from multilab.experiments.tables import outdated_tables
+    from multilab.cells.cell_metrics import outdated_metrics
+    from multilab.cells.rows import outdated_tables
 
     for path in outdated_tables(store):
         yield path, "outdated: encoded tables"
@@ -482,7 +482,7 @@ def _transfer(verb: str, remote: Remote, keys: Collection[str], total: int, copy
     """Copy cells one by one; print those that are refused and how many were copied."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from multilab.experiments.progress import ProgressBar
+    from multilab.cells.progress import ProgressBar
 
     began, refused = time.perf_counter(), {}
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multilab.cells.errors import ExperimentError, TrackingError
 from multilab.cli.options import (
     COUNT,
     DATASET,
@@ -24,7 +25,6 @@ from multilab.cli.options import (
 from multilab.core import read_json, report_dir, write_atomically
 from multilab.core.shell import command, short_path
 from multilab.core.text import comma_separated
-from multilab.experiments.errors import ExperimentError, TrackingError
 
 if TYPE_CHECKING:
     from multilab.claims import Claim
@@ -45,10 +45,9 @@ def new(name: str) -> None:
     It writes conf/study/NAME.yaml, for you to edit, and reports/NAME/dvc.yaml. For an existing study, it writes only
     the pipeline, whose plots follow the headline metric. NAME consists of letters, digits, - and _.
     """
-    from multilab.experiments.arguments import check_study
-    from multilab.experiments.conf import names, new_settings_dir
+    from multilab.cells.conf import names, new_settings_dir
     from multilab.experiments.dvc_files import pipeline_path, pipeline_text, run_command, settings_text
-    from multilab.experiments.study import load_study
+    from multilab.experiments.study import check_study, load_study
 
     if not name.replace("-", "").replace("_", "").isalnum():
         raise click.BadParameter(f"{name!r} has other characters than letters, digits, - and _.", param_hint="NAME")
@@ -75,10 +74,9 @@ def run(study: str, fresh: bool) -> int:
     Use this to run a study without DVC.
     """
     from multilab.experiments import stages
-    from multilab.experiments.arguments import check_study
-    from multilab.experiments.mlflow_store import tracking
     from multilab.experiments.plan import Plan
-    from multilab.experiments.study import load_study
+    from multilab.experiments.study import check_study, load_study
+    from multilab.models.mlflow_store import tracking
 
     described = load_study(study)
     check_study(described)
@@ -107,10 +105,10 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
 
     It needs neither data nor cells.
     """
-    from multilab.experiments.execute import parallel_map
-    from multilab.experiments.mlflow_store import runs_text, tracking
+    from multilab.cells.execute import parallel_map
     from multilab.experiments.receipts import PAGE
     from multilab.experiments.stages import restore_tables
+    from multilab.models.mlflow_store import runs_text, tracking
     from multilab.reports import finding_text, headline_markdown
     from multilab.reports.all_pages import all_pages, overview, study_page
 
@@ -140,7 +138,7 @@ def claims(study: str | None) -> None:
 
     They are read from the committed cells.csv and claims.json.
     """
-    from multilab.experiments.conf import names
+    from multilab.cells.conf import names
     from multilab.experiments.study import load_study
 
     listed = [one for one in map(load_study, [study] if study else names("study")) if one.paper]
@@ -235,8 +233,8 @@ def publish(study: str, runs: bool, tracking_uri: str | None, tracking_artifacts
 
     The view is rebuilt from the result files. --runs also publishes what was computed while the server was unreachable.
     """
-    from multilab.experiments.mlflow_store import tracking
     from multilab.experiments.study import load_study
+    from multilab.models.mlflow_store import tracking
 
     where = tracking(tracking_uri, tracking_artifacts)
     if runs:
@@ -257,8 +255,8 @@ def _publish(study: Study, where: dict[str, str]) -> None:
 
 def _publish_runs(where: dict[str, str]) -> int:
     """Publish all runs and searches that the store of cells has a note of."""
+    from multilab.cells.store import Store
     from multilab.experiments.publish import publish_results
-    from multilab.experiments.store import Store
     from multilab.experiments.train import read_runs
     from multilab.experiments.tune import read_searches
 
@@ -386,7 +384,7 @@ def _plan(study: str) -> Plan:
 
 def _write_report(study: Study) -> Path:
     """Do the work of the stage ``stats``; return the page."""
-    from multilab.experiments.progress import StageLine
+    from multilab.cells.progress import StageLine
     from multilab.experiments.receipts import write_receipt
     from multilab.reports.study import write_report
 

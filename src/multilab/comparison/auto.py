@@ -29,6 +29,7 @@ from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names
 from multilab.metrics.registry import ALL_METRICS
 from multilab.model_selection.group_kfold import group_matrix
+from multilab.models.prediction import predict_rows
 
 if TYPE_CHECKING:
     from multilab.comparison.plan import PlannedMethod
@@ -92,7 +93,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         Name of the row that predicts.
     recommendation_ : Recommendation
         Reasons and certainty of the choice, and the effect of tuned thresholds on other metrics.
-    fitted_ : FittedMethod
+    estimator_ : MethodPipeline
         The fitted model.
     label_names_ : ndarray of shape (q,)
         Tags, or names of the label columns; only where they have names.
@@ -234,7 +235,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         DeploymentError
             The model holds something that cannot be saved without pickle.
         """
-        check_is_fitted(self, "fitted_")
+        check_is_fitted(self, "estimator_")
         return _saved(self, Path(folder).name).save(folder)
 
     def _check_arguments(self) -> None:
@@ -311,11 +312,11 @@ class AutoMultiLabel(MultiLabelClassifier):
         return encoder.encode(X.rename(columns=lambda name: str(name).strip())).X
 
     def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        scores, decisions = self.fitted_.predict_with_scores(X)
+        scores, decisions = predict_rows(self.estimator_, X)
         return scores, decisions
 
     def _scores(self, X: Any) -> np.ndarray:
-        return self.fitted_.predict_with_scores(X)[0]
+        return predict_rows(self.estimator_, X)[0]
 
 
 def validated(model: AutoMultiLabel, Y: np.ndarray, conventions: str = "default") -> CrossValidated:
@@ -365,7 +366,7 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
     folds, judged = model._folds, model._judged
     objective = objective_of(model.metric) if model._tuned and judged is not None else None
     return described_model(
-        model.fitted_,
+        model.estimator_,
         encoder,
         encoder.with_numbers(X) if isinstance(X, pd.DataFrame) else X,  # lists of numbers
         Y,
@@ -510,7 +511,7 @@ class Search:
 
     def _do(self, unit: Any) -> str:
         """Do one unit of work before the deadline; return why it is not done, empty if it is."""
-        from multilab.experiments.execute import run_cells_within
+        from multilab.cells.execute import run_cells_within
 
         outcome = run_cells_within([unit], self.rows, self.deadline - time.monotonic(), 1, None, _work())
         if outcome.stopped:
@@ -519,9 +520,9 @@ class Search:
 
     def _plan(self) -> list[PlannedMethod]:
         """Return the methods in running order, the linear one that is always there first."""
+        from multilab.cells.method import build
         from multilab.comparison.plan import PlannedMethod, Sizes, in_order, plan_methods, refused_for_missing_labels
         from multilab.comparison.training_set import Fit
-        from multilab.experiments.method import build
 
         X, Y, folds = self.rows.X, self.rows.Y, range(len(self.rows.folds))
         words, encoder, texts = X, self.rows.encoder, self.rows.texts
@@ -579,10 +580,9 @@ class Search:
 
     def _board(self, entries: Sequence[PlannedMethod]) -> Leaderboard:
         """Return the leaderboard of what is judged, with rows for tuned thresholds where the metric depends on them."""
-        from multilab.comparison.comparing import with_labels
+        from multilab.comparison.board import board_of
         from multilab.comparison.decisions import tuned_name
         from multilab.metrics.registry import defined
-        from multilab.statistics import Leaderboard
         from multilab.statistics.result_files import CELL
 
         metric = self.model.metric
@@ -602,22 +602,17 @@ class Search:
                 for k, of_fold in enumerate(values):
                     rows += [("", k, title, one, of_fold[one]) for one in metrics]
                     rows += [("", k, title, "fit_seconds", judged.seconds), ("", k, title, "predict_seconds", 0.0)]
-        methods = tuple(dict.fromkeys(row[2] for row in rows))
-        board = Leaderboard(
-            scores=pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
-            directions={name: defined(name).direction for name in metrics},
-            ranges={name: defined(name).range for name in metrics},
-            datasets=("",),
-            methods=methods,
-            unfinished=pd.DataFrame(
-                [("", 0, one.name, one.note or one.status) for one in entries if one.name not in self.judged],
-                columns=[*CELL, "reason"],
-            ),
+        methods = tuple(dict.fromkeys(str(row[2]) for row in rows))
+        return board_of(
+            pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
+            metrics,
+            methods,
+            [("", 0, one.name, one.note or one.status) for one in entries if one.name not in self.judged],
+            pd.concat(decided) if decided else pd.DataFrame(),
             alpha=self.portfolio.alpha,
             test_to_train=1 / max(len(self.rows.parts) - 1, 1),
             untuned=untuned,
         )
-        return with_labels(board, pd.concat(decided)) if decided else board
 
     def _choose(self, entries: Sequence[PlannedMethod], floor: PlannedMethod, stack_reason: str | None) -> None:
         from multilab.comparison.decisions import tuned_name
@@ -640,8 +635,7 @@ class Search:
         chosen = board.untuned.get(model.best_, model.best_)
         judged = self.judged.get(chosen)
         tuned = model.best_ != chosen
-        model.fitted_ = self.rows.fitted(chosen, judged, tuned)
-        encoder = self.rows.encoder_for(model.fitted_)
+        encoder, model.estimator_ = self.rows.encoder_for(self.rows.fitted(chosen, judged, tuned))
         if encoder is not None:  # new rows may have labels, which are ignored
             reading = {"tags": model._tags_column} if model._tags_column else {}
             labels = tuple(self.rows.label_names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -16,12 +15,13 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from multilab.comparison.board import board_of, summed
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import printable
 from multilab.core.parallel import parallel
 from multilab.core.tables import refuse_tags
 from multilab.decision import TunedThresholdClassifier
-from multilab.metrics import OverAssigned, over_assigned, per_label
+from multilab.metrics import per_label
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.registry import defined
 from multilab.metrics.scorers import label_outputs
@@ -31,9 +31,6 @@ from multilab.statistics import Leaderboard
 from multilab.statistics.result_files import CELL
 
 __all__ = ["compare"]
-
-DECIDED = ("method", "label", "observed", "count", "predicted")
-"""Columns of `Leaderboard.decided`."""
 
 METRICS = ("ranking_loss", "macro_average_precision", "macro_f1", "micro_f1", "hamming_loss")
 
@@ -104,7 +101,8 @@ def compare(
     if not names:
         raise ComparisonError("name at least one metric")
     chosen = resolve(conventions)
-    directions = {name: defined(name).direction for name in names}
+    for name in names:
+        defined(name)  # refuses an unknown one
     try:
         refuse_tags(Y)
     except ValueError as error:
@@ -125,37 +123,16 @@ def compare(
             failed.append(("", number, name, f"split {number}: {reason}"))
         else:
             decided.append(labels.assign(method=name))
-    board = Leaderboard(
-        scores=pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
-        directions=directions,
-        ranges={name: defined(name).range for name in names},
-        datasets=("",),
-        methods=tuple(named),
-        unfinished=pd.DataFrame(failed, columns=[*CELL, "reason"]),
-        alpha=alpha,
+    return board_of(
+        pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
+        names,
+        tuple(named),
+        failed,
+        summed(decided),
         test_to_train=float(np.mean([len(test) / len(train) for train, test in splits])),
+        alpha=alpha,
         untuned=_untuned(named),
     )
-    return with_labels(board, summed(decided))
-
-
-def with_labels(board: Leaderboard, decided: pd.DataFrame) -> Leaderboard:
-    """Return a leaderboard with how often each method assigns each label, and the labels that it assigns too often."""
-    flagged: dict[str, list[OverAssigned]] = {}
-    for name in board.table.index:
-        seen = decided[(decided["method"] == name) & (decided["observed"] > 0)]
-        rates, frequencies = seen["predicted"] / seen["observed"], seen["count"] / seen["observed"]
-        if labels := over_assigned(seen["label"], rates, frequencies):
-            flagged[str(name)] = labels
-    return replace(board, decided=decided, over_assigned=flagged)
-
-
-def summed(decided: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the counts of each split, with the columns of `Leaderboard.decided`, as their sums over the splits."""
-    if not decided:
-        return pd.DataFrame(columns=list(DECIDED))
-    counts = ["observed", "count", "predicted"]
-    return pd.concat(decided).groupby(["method", "label"], sort=False, as_index=False)[counts].sum()
 
 
 def _untuned(named: Mapping[str, BaseEstimator]) -> dict[str, str]:

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.execute import run_cells_within
+from multilab.cells.rows import indices, ref_with_grams
 from multilab.comparison.plan import PlannedMethod, Sizes
 from multilab.comparison.scores import CellScores
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.execute import run_cells_within
-from multilab.experiments.fitting import indices
-from multilab.experiments.tables import ref_with_grams
 from multilab.metrics.registry import defined
 from multilab.statistics import corrected_unpaired_interval
 

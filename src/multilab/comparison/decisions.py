@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from multilab.comparison.comparing import summed, with_labels
+from multilab.cells.cell import Cell, scores_cell
+from multilab.cells.execute import run_cells_within
+from multilab.cells.method import InnerFolds
+from multilab.cells.rows import indices
+from multilab.cells.store import Store
+from multilab.comparison.board import summed, with_labels
 from multilab.comparison.plan import PlannedMethod, Sizes, held_out_seconds
 from multilab.comparison.scores import CellScores, metric_values
 from multilab.core import MultilabError
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
-from multilab.experiments.cells import Cell, scores_cell
-from multilab.experiments.execute import run_cells_within
-from multilab.experiments.fitting import indices
-from multilab.experiments.method import InnerFolds
-from multilab.experiments.store import Store
 from multilab.metrics.registry import defined
 from multilab.models.final_fit import DECISIONS, INNER_FOLDS
 from multilab.statistics import Leaderboard

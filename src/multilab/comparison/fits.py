@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from multilab.cells.cell import with_reads
+from multilab.cells.checks import check_met
+from multilab.cells.engines import current
+from multilab.cells.execute import compute_within, run_cells_within
 from multilab.comparison.plan import PlannedMethod, duration, refused_for_memory
-from multilab.experiments.cells import with_reads
-from multilab.experiments.checks import check_met
-from multilab.experiments.engines import current
-from multilab.experiments.execute import compute_within, run_cells_within
 
 __all__ = ["run_methods"]
 
@@ -63,7 +63,7 @@ def run_methods(
     n_jobs : int
     display : Watcher
     work : callable, optional
-        What is done for a cell, see :func:`multilab.experiments.execute.run_cells_within`.
+        What is done for a cell, see :func:`multilab.cells.execute.run_cells_within`.
     ratios : sequence of float, optional
         Seconds that earlier fits took, divided by their estimates.
     """

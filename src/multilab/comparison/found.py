@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from multilab.cells.cell import split_refs
+from multilab.cells.execute import jobs
+from multilab.cells.rows import indices
 from multilab.comparison.auto import AutoMultiLabel, Search, validated
 from multilab.comparison.decisions import objective_of
 from multilab.comparison.errors import ComparisonError
@@ -19,9 +22,6 @@ from multilab.comparison.portfolio import CHARS, load_portfolio
 from multilab.comparison.training_set import TrainingSet
 from multilab.datasets import load
 from multilab.datasets.table_encoder import encoder_with_rows
-from multilab.experiments.cells import split_refs
-from multilab.experiments.execute import jobs
-from multilab.experiments.fitting import indices
 from multilab.models.final_fit import DECISIONS, dataset_description, described_model, method_facts
 from multilab.models.saved_model import SavedModel
 
@@ -70,7 +70,7 @@ class FoundModel:
         encoder, raw = encoder_with_rows(self.dataset, chars=member.chars)
         objective = objective_of(model.metric) if tuned else None
         return described_model(
-            model.fitted_,
+            model.estimator_,
             encoder,
             raw.X,
             data.Y,

@@ -10,12 +10,12 @@ import pandas as pd
 import psutil
 from scipy.sparse import issparse
 
+from multilab.cells.cell import Cell
+from multilab.cells.method import build
+from multilab.cells.store import Store
 from multilab.comparison.portfolio import CHARS, PortfolioMethod
 from multilab.datasets import Dataset, TableEncoder
 from multilab.datasets.table_encoder import texts_of, with_grams
-from multilab.experiments.cells import Cell
-from multilab.experiments.method import build
-from multilab.experiments.store import Store
 from multilab.methods.labels import learns_from_missing
 
 TABLE = Path(__file__).with_name("costs.csv")

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from multilab.cells.arguments import check_method
+from multilab.cells.conf import names, read_settings_file
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import Method, load_method
 from multilab.core import conf_dir
 from multilab.core.messages import unknown_name
 from multilab.core.shell import command
 from multilab.core.text import comma_separated
-from multilab.experiments.arguments import check_method
-from multilab.experiments.conf import names, read_settings_file
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import Method, load_method
 
 __all__ = ["Portfolio", "PortfolioMethod", "load_portfolio"]
 

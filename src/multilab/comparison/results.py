@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
+from multilab.cells.environment import environment
+from multilab.cells.rows import indices
 from multilab.comparison import Recommendation
 from multilab.comparison.decisions import Effects
 from multilab.comparison.plan import PlannedMethod, Request
 from multilab.comparison.scores import CellScores
 from multilab.core import write_atomically
 from multilab.core.numbers import finite
-from multilab.experiments.environment import environment
-from multilab.experiments.fitting import indices
 from multilab.statistics import Leaderboard
 
 FORMAT = 1

@@ -10,6 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.execute import slots
+from multilab.cells.rows import indices, ref_with_grams
+from multilab.cells.store import Store
 from multilab.comparison import Recommendation, recommend
 from multilab.comparison.curve import learning_curve
 from multilab.comparison.decisions import Effects, held_out_effects, objective_of, tuned_decisions, tuned_name
@@ -33,20 +37,12 @@ from multilab.comparison.results import Results
 from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
 from multilab.datasets.table_encoder import texts_of
-from multilab.experiments.cell_metrics import cell_metrics
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.execute import slots
-from multilab.experiments.fitting import indices
-from multilab.experiments.method import METHOD_KEYS
-from multilab.experiments.mlflow_store import tracking
-from multilab.experiments.store import Store
-from multilab.experiments.tables import ref_with_grams
 from multilab.methods.labels import has_unobserved
-from multilab.metrics import METRICS, per_label
+from multilab.metrics import per_label
 from multilab.metrics.registry import defined
 from multilab.statistics import Leaderboard
 
-__all__ = ["closing_text", "compare_within_budget", "track"]
+__all__ = ["closing_text", "compare_within_budget", "value_text"]
 
 _SHARE_OF_FITS = 0.7
 """Share of the budget for the fits; the rest is for thresholds and the learning curve."""
@@ -111,7 +107,7 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[PlannedMethod
     """Return the methods with their cells, the sizes of the dataset, and what identifies it."""
     refs = split_refs(request.dataset, request.protocol)
     data = load(request.dataset)
-    # of a table with text the words stay as they are, see `table_scaler`, and its other columns have scales
+    # of a table with text the words stay as they are, see `multilab.cells.Scaling`, and its other columns have scales
     texts = texts_of(data.columns or ())
     chosen = portfolio.select(request.methods, sparse=issparse(data.X), text=bool(texts))
     if all(member.name != portfolio.baseline for member in chosen):
@@ -211,7 +207,7 @@ def _fit_options(request: Request, entries: Sequence[PlannedMethod], row: str | 
         "dataset": request.dataset,
         "method": chosen.removesuffix(CHARS) if entry.member.chars else chosen,
         "chars": True if entry.member.chars else None,
-        "set": [f"{name}={_value(value)}" for name, value in entry.member.changes.items()],
+        "set": [f"{name}={value_text(value)}" for name, value in entry.member.changes.items()],
         "decision": objective_of(request.metric) if tuned else None,
         "cv": None if request.cv == DEFAULT_FOLDS else request.cv,
     }
@@ -228,37 +224,9 @@ def _commands(options: dict[str, Any] | None) -> list[str]:
     return [shlex.join([*words, "--register", options["dataset"]])]
 
 
-def _value(value: object) -> str:
+def value_text(value: object) -> str:
+    """Return a value as a setting of the command line."""
     return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
-
-
-def track(results: Results, tracking_uri: str | None = None) -> None:
-    """Publish each finished method to MLflow as the run that `multilab train` creates with these settings."""
-    from multilab.experiments import train  # imports Hydra
-
-    request, store, where = results.request, results.scores.store, tracking(tracking_uri)
-    metrics = [metric for metric in results.scores.metrics if metric in METRICS]
-    protocol = [] if request.cv == DEFAULT_FOLDS else [f"protocol=kfold{request.cv}"]
-    runs = []
-    for entry in results.entries:
-        if entry.name not in results.board.failures:
-            changes = [f"method.{name}={_value(value)}" for name, value in entry.member.changes.items()]
-            method = entry.member.method
-            settings = {
-                "dataset": request.dataset,
-                "method": entry.name,
-                "mapping": {"_target_": method.target, **method.params, **{k: getattr(method, k) for k in METHOD_KEYS}},
-                "protocol": request.protocol,
-                "seed": 0,
-                "tune": None,
-                "conventions": "default",
-                "publish": True,
-                "changed": sorted([*changes, *protocol]),
-            }
-            scores = [cell_metrics(cell, store) for cell in entry.cells]
-            runs.append(train.Run(settings, entry.cells, scores, metrics, where))
-            runs[-1].leave_note(store)
-    train.track(runs)
 
 
 def closing_text(results: Results) -> str:

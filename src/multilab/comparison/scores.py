@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from multilab.comparison.comparing import summed, with_labels
+from multilab.cells.cell import Cell
+from multilab.cells.rows import indices
+from multilab.cells.store import Store
+from multilab.comparison.board import board_of, summed
 from multilab.comparison.plan import PlannedMethod
-from multilab.experiments.cells import Cell
-from multilab.experiments.fitting import indices
-from multilab.experiments.store import Store
 from multilab.metrics import per_label, score_all
 from multilab.metrics.registry import defined
 from multilab.metrics.weighted import public_function
@@ -85,17 +85,16 @@ class CellScores:
             if entry.name not in complete
             for cell in entry.cells
         ]
-        board = Leaderboard(
-            scores=self.rows(entries).assign(dataset=dataset)[[*CELL, "metric", "value"]],
-            directions={metric: defined(metric).direction for metric in self.metrics},
-            ranges={metric: defined(metric).range for metric in self.metrics},
-            datasets=(dataset,),
-            methods=tuple(entry.name for entry in entries),
-            unfinished=pd.DataFrame(left, columns=[*CELL, "reason"]),
-            alpha=alpha,
+        return board_of(
+            self.rows(entries).assign(dataset=dataset)[[*CELL, "metric", "value"]],
+            self.metrics,
+            tuple(entry.name for entry in entries),
+            left,
+            summed(decided),
+            dataset=dataset,
             test_to_train=float(np.mean([test / train for train, test in sizes])),
+            alpha=alpha,
         )
-        return with_labels(board, summed(decided))
 
     def decisions(self, cell: Cell) -> np.ndarray:
         """Return the stored decisions of a cell that count for the first metric."""

@@ -21,22 +21,19 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.base import clone
 
+from multilab.cells import Columns, MemberScores, MethodPipeline
+from multilab.cells.fit_costs import one_thread
+from multilab.cells.fitting import estimator_of, fit_on_rows
+from multilab.cells.method import Method
+from multilab.cells.pipeline import training_folds
 from multilab.comparison.decisions import guarded_decisions, objective_of
 from multilab.comparison.plan import refused_grams
 from multilab.comparison.scores import metric_values
 from multilab.datasets import FrameEncoder, TableEncoder
 from multilab.datasets.table_encoder import texts_of, with_grams
 from multilab.decision import CalibratedMultiLabelClassifier
-from multilab.experiments.fit_costs import one_thread
-from multilab.experiments.fitting import fitted_scaler, inner_folds, predict_with_scores
-from multilab.experiments.method import Method, build
-from multilab.experiments.seeds import seed_estimator
-from multilab.experiments.tables import columns_of, table_scaler
 from multilab.methods import ScoreEnsemble
-from multilab.methods.labels import check_learns_from_missing, has_unobserved
-from multilab.model_selection import IterativeStratifiedGroupKFold
 from multilab.models.final_fit import INNER_FOLDS
-from multilab.models.fitted import FittedMethod, HeldOutDecisions
 
 __all__ = ["STACK", "Fit", "Judged", "Judgement", "Preparation", "Stack", "TrainingSet", "prepared", "work"]
 
@@ -235,22 +232,10 @@ class TrainingSet:
         joblib.dump(result, part)
         part.replace(self.path(key))
 
-    def inputs(self, method: Method, chars: bool = False) -> tuple[Any, Any, np.ndarray | None]:
-        """Return the rows as a method learns from them, its scaler, and the columns that it gets; None: all.
-
-        No label is read. Words have the same columns with and without n-grams.
-        """
-        X, columns = self.X, None
-        if self.encoder is None:
-            scaler = fitted_scaler(method.preprocessing, X)
-        else:
-            columns = columns_of(method, self.encoder)
-            if self.texts and not chars:
-                words = self.encoder.word_columns(self.texts)
-                columns = words if columns is None else np.intersect1d(columns, words)
-            X = X if columns is None else X[:, columns]
-            scaler = table_scaler(method.preprocessing, X, self.encoder, columns)
-        return (X if scaler is None else scaler.transform(X)), scaler, columns
+    def estimator(self, method: Method, chars: bool = False) -> MethodPipeline:
+        """Return the estimator of a method for these rows; words have the same columns with and without n-grams."""
+        words = self.encoder.word_columns(self.texts) if self.encoder and self.texts and not chars else None
+        return estimator_of(method, self.seed, "AutoMultiLabel", encoder=self.encoder, columns=words)
 
     def out_of_fold(self, name: str) -> tuple[np.ndarray, np.ndarray, bool, float]:
         """Return scores, decisions, whether the scores are probabilities, and the mean seconds of a fit."""
@@ -265,41 +250,55 @@ class TrainingSet:
             seconds.append(taken)
         return scores, decisions, probabilities, float(np.mean(seconds))
 
-    def fitted(self, name: str, judged: Judged | None, tuned: bool) -> FittedMethod:
+    def fitted(self, name: str, judged: Judged | None, tuned: bool) -> MethodPipeline:
         """Return a method fitted on all rows, with decisions and probabilities of its out-of-fold scores.
 
         Without ``judged`` the decisions are its own, and probabilities those of the logistic function.
         """
-        result = self._fitted(name)
-        margins = not result.has_probabilities
-        if margins or tuned:
-            decisions = judged.decisions if judged and tuned else None
-            calibration = judged.calibration if judged else None
-            result.estimator = HeldOutDecisions(result.estimator, result.n_labels, decisions, margins, calibration)
-        return result
+        model = self._fitted(name)
+        after: list[tuple[str, Any]] = []
+        if not hasattr(model, "predict_proba"):
+            after.append(("calibration", judged.calibration if judged and judged.calibration else "passthrough"))
+        if tuned and judged:
+            after.append(("decisions", judged.decisions))
+        return MethodPipeline.of_fitted([*model.steps_, *after], model.n_labels_)
 
-    def encoder_for(self, fitted: FittedMethod) -> TableEncoder | None:
-        """Return the encoder of new rows: without n-grams if a fitted method, whose columns then move, has none."""
-        methods = fitted.members or [fitted]
+    def encoder_for(self, model: MethodPipeline) -> tuple[TableEncoder | None, MethodPipeline]:
+        """Return the encoder of new rows, and the model for what it encodes.
+
+        It has no n-grams if neither the model nor a member of it reads any; their columns then have other numbers.
+        """
         if self.encoder is None or not self.texts:
-            return self.encoder
+            return self.encoder, model
         words, every = self.encoder.word_columns(self.texts), np.arange(self.encoder.width)
-        columns = [every if one.columns is None else one.columns for one in methods]
+        methods = model.named_steps["members"].members_ if "members" in model.named_steps else [model]
+        columns = [one.named_steps["columns"].columns if "columns" in one.named_steps else every for one in methods]
         if not all(np.isin(one, words).all() for one in columns):
-            return self.encoder
-        for one, own in zip(methods, columns, strict=True):
-            one.columns = None if len(own) == len(words) else np.searchsorted(words, own)
-        return self.encoder.without_grams(self.texts)
+            return self.encoder, model
+        moved = [_with_columns(one, words, own) for one, own in zip(methods, columns, strict=True)]
+        if "members" in model.named_steps:
+            steps = [("members", MemberScores.of_fitted(moved)), *model.steps_[1:]]
+            moved = [MethodPipeline.of_fitted(steps, model.n_labels_)]
+        return self.encoder.without_grams(self.texts), moved[0]
 
-    def _fitted(self, name: str) -> FittedMethod:
+    def _fitted(self, name: str) -> MethodPipeline:
         if name != STACK:
             keys = [path.stem for path in self.folder.glob(f"{name}-rows*[0-9].joblib")]
             most = max(keys, key=lambda key: int(key.rpartition("rows")[2]), default="")
-            result: FittedMethod = self.read(f"{name}-all" if self.has(f"{name}-all") else most)
+            result: MethodPipeline = self.read(f"{name}-all" if self.has(f"{name}-all") else most)
             return result
         ensemble, _ = self.read(Stack.key)
         used = zip(self.read(f"{Stack.key}-names"), ensemble.used_, strict=True)
-        return FittedMethod(ensemble, self.Y.shape[1], None, [self._fitted(one) for one, _ in used])
+        members = MemberScores.of_fitted([self._fitted(one) for one, _ in used], random_state=self.seed)
+        return MethodPipeline.of_fitted([("members", members), ("classifier", ensemble)], self.Y.shape[1])
+
+
+def _with_columns(model: MethodPipeline, words: np.ndarray, columns: np.ndarray) -> MethodPipeline:
+    """Return a fitted model whose columns are numbered among those of the words."""
+    steps = [(name, step) for name, step in model.steps_ if name != "columns"]
+    if len(columns) < len(words):
+        steps.insert(0, ("columns", Columns(np.searchsorted(words, columns)).fit(np.empty((0, len(words))))))
+    return MethodPipeline.of_fitted(steps, model.n_labels_)
 
 
 def work(unit: Any, rows: TrainingSet) -> str | None:
@@ -343,33 +342,29 @@ def _encoder(rows: TrainingSet, with_grams_of: Sequence[str] = ()) -> TableEncod
 def _folds(Y: np.ndarray, n: int, seed: int, groups: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return stratified folds of rows, or of their groups: n, or fewer if there are fewer."""
     if groups is None or len(np.unique(groups)) < 2:
-        return inner_folds(Y, min(n, len(Y)), 1, seed)
-    splitter = IterativeStratifiedGroupKFold(min(n, len(np.unique(groups))), random_state=seed)
-    return list(splitter.split(None, Y, groups))
+        return training_folds(Y, min(n, len(Y)), 1, seed)
+    return training_folds(Y, min(n, len(np.unique(groups))), 1, seed, groups)
 
 
 def _fit(unit: Fit, rows: TrainingSet) -> None:
     entered = time.perf_counter()
-    estimator = seed_estimator(build(unit.method), rows.seed, "AutoMultiLabel", unit.method.seed_name)
-    if has_unobserved(rows.Y):
-        check_learns_from_missing(estimator)
-    X, scaler, columns = rows.inputs(unit.method, unit.chars)
+    # Columns and scales read no label: they are learned from all rows.
+    before, model = rows.estimator(unit.method, unit.chars).label_free()
+    X = rows.X
+    for _, step in before:
+        X = step.fit(X).transform(X)
     train, test = (slice(None), slice(0)) if unit.fold is None else rows.folds[unit.fold]
     if unit.rows:
         train = np.sort(np.random.default_rng(rows.seed).choice(len(rows.Y), unit.rows, replace=False))
-    weights = {} if rows.weights is None else {"sample_weight": rows.weight(train)}
+    weight = rows.weight(train)
     if unit.fold is None:
-        X_train, began = X[train], time.perf_counter()
-        estimator.fit(X_train, rows.Y[train], **weights)
-        ended = time.perf_counter()
-        rows.write(f"{unit.key}.share", (ended - began) / (ended - entered))
-        rows.write(unit.key, FittedMethod(estimator, rows.Y.shape[1], scaler, columns=columns))
+        fit = fit_on_rows(model, X[train], rows.Y[train], sample_weight=weight)
+        rows.write(f"{unit.key}.share", fit.fitting.seconds / (time.perf_counter() - entered))
+        rows.write(unit.key, MethodPipeline.of_fitted([*before, *fit.model.steps_], fit.model.n_labels_))
         return
-    began = time.perf_counter()
-    estimator.fit(X[train], rows.Y[train], **weights)
-    scores, decisions = predict_with_scores(estimator, X[test], rows.Y.shape[1])
-    taken = time.perf_counter() - began
-    rows.write(unit.key, (scores, decisions, hasattr(estimator, "predict_proba"), taken))
+    fit = fit_on_rows(model, X[train], rows.Y[train], X[test], sample_weight=weight)
+    taken = fit.fitting.seconds + fit.predicting.seconds
+    rows.write(unit.key, (fit.scores, fit.decisions, hasattr(fit.model, "predict_proba"), taken))
 
 
 def _stack(unit: Stack, rows: TrainingSet) -> None:

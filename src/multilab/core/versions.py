@@ -192,7 +192,7 @@ def files_digest(*parts: str) -> str:
     Parameters
     ----------
     *parts : str
-        Folders and files of this package, e.g. ``"datasets"`` or ``"experiments/tables.py"``.
+        Folders and files of this package, e.g. ``"datasets"`` or ``"cells/rows.py"``.
     """
     digest = hashlib.sha256()
     for path in map(_PACKAGE.joinpath, sorted(set(parts))):

@@ -260,3 +260,10 @@ def _store(wanted: Card, key: str, progress: ProgressCallback | None) -> None:
         raise DatasetError(
             f"the data folder cannot be written ({error.strerror}); set MULTILAB_CACHE to another", folder
         ) from None
+
+
+def dataset_facts(name: str) -> dict[str, Any]:
+    """Return the properties of a dataset for a report, from its prepared data."""
+    meta = prepared_meta(name) or {}
+    left_out = ("label_names", "feature_names", "files")
+    return {"name": name, **{key: value for key, value in meta.items() if key not in left_out}}

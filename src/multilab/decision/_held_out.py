@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Bunch, _safe_indexing, check_random_state, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
 from multilab.core.parallel import parallel
@@ -25,6 +25,7 @@ from multilab.methods.labels import (
 )
 from multilab.methods.out_of_fold import fold_seed, quiet_column_fit, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
+from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
@@ -43,6 +44,9 @@ class HeldOutClassifier(MultiLabelClassifier):
 
     A subclass has the arguments ``estimator``, ``cv``, ``n_jobs`` and ``random_state``.
     """
+
+    # Not a request of its own: with metadata routing `groups` reach the splitter, which says whether it takes them.
+    __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
 
     estimator: Any
     cv: Any
@@ -79,7 +83,7 @@ class HeldOutClassifier(MultiLabelClassifier):
         return BinaryRelevance(LogisticRegression()) if self.estimator is None else self.estimator
 
     def _fit_held_out(
-        self, X: Any, y: Any, y_mask: Any, sample_weight: Any, fit_params: dict[str, Any]
+        self, X: Any, y: Any, y_mask: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]
     ) -> HeldOutScores:
         """Fit the estimator to all rows and return the scores of models that have not seen the row."""
         if isinstance(self.estimator, str) and in_another_order(
@@ -97,7 +101,7 @@ class HeldOutClassifier(MultiLabelClassifier):
         X, _ = indexable(X, Y)
         if not hasattr(base, "predict_proba") and not hasattr(base, "decision_function"):
             raise MethodError(f"{type(base).__name__} has neither predict_proba nor decision_function")
-        routed = self._routed(base, sample_weight, fit_params)
+        routed = self._routed(base, sample_weight, groups, fit_params)
         weights = np.ones(len(Y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights.shape != (len(Y),) or not (weights >= 0).all() or not (weights.any() or not len(Y)):
             raise MethodError(
@@ -126,7 +130,13 @@ class HeldOutClassifier(MultiLabelClassifier):
         prefit = isinstance(self.cv, str) and self.cv == "prefit"
         return prefit or isinstance(base, FrozenEstimator | _Precomputed)
 
-    def _routed(self, base: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Bunch:
+    def _routed(self, base: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]) -> Bunch:
+        if groups is not None and _routing_enabled() and hasattr(self.cv, "get_metadata_routing"):
+            return self._routed(base, sample_weight, None, {**fit_params, "groups": groups})
+        if groups is not None:
+            routed = self._routed(base, sample_weight, None, fit_params)
+            routed.splitter.split = {**routed.splitter.split, "groups": groups}
+            return routed
         if sample_weight is None and not fit_params:  # scikit-learn's router has no answer for nothing
             return Bunch(estimator=Bunch(fit={}), splitter=Bunch(split={}))
         if _routing_enabled():
@@ -144,7 +154,8 @@ class HeldOutClassifier(MultiLabelClassifier):
         if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
             if not 2 <= cv <= n:
                 raise MethodError(f"cv={cv} folds cannot be made of n_samples = {n}")
-            cv = IterativeStratifiedKFold(int(cv), random_state=seed or 0)
+            kind = IterativeStratifiedGroupKFold if "groups" in routed.splitter.split else IterativeStratifiedKFold
+            cv = kind(int(cv), random_state=seed or 0)
         if hasattr(cv, "split") and not isinstance(cv, str):
             folds = list(cv.split(X, Y, **routed.splitter.split))
         elif isinstance(cv, Iterable) and not isinstance(cv, str):

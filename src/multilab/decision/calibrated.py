@@ -101,7 +101,16 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        y_mask: Any = None,
+        groups: Any = None,
+        **fit_params: Any,
+    ) -> Self:
         """Fit the estimator and the calibration to X of shape (n, d) and y of shape (n, q).
 
         Parameters
@@ -114,6 +123,9 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
             Weights of the rows in the calibration, and in the estimator if its ``fit`` takes them.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed.
+        groups : array-like of shape (n,), optional
+            Rows of one group are on one side of every fold. With a number of folds, `IterativeStratifiedGroupKFold`
+            makes these.
         **fit_params
             Passed on to the estimator's ``fit``, by request where metadata routing is enabled.
 
@@ -124,7 +136,7 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
             learn from these.
         """
         self._check_choices(method=METHODS)
-        held = self._fit_held_out(X, y, y_mask, sample_weight, fit_params)
+        held = self._fit_held_out(X, y, y_mask, sample_weight, groups, fit_params)
         proba = hasattr(self._base(), "predict_proba")
         self._calibrate = fit_calibration(self.method, held.scores, held.Y, held.weights, proba)
         return self

@@ -165,7 +165,16 @@ class TunedThresholdClassifier(HeldOutClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        y_mask: Any = None,
+        groups: Any = None,
+        **fit_params: Any,
+    ) -> Self:
         """Fit the estimator and its decisions to X of shape (n, d) and y of shape (n, q).
 
         Parameters
@@ -178,6 +187,9 @@ class TunedThresholdClassifier(HeldOutClassifier):
             Weights of the rows in the objective, and in the estimator if its ``fit`` takes them.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed.
+        groups : array-like of shape (n,), optional
+            Rows of one group are on one side of every fold. With a number of folds, `IterativeStratifiedGroupKFold`
+            makes these.
         **fit_params
             Passed on to the estimator's ``fit``, by request where metadata routing is enabled.
 
@@ -188,7 +200,7 @@ class TunedThresholdClassifier(HeldOutClassifier):
             missing and the estimator cannot learn from these.
         """
         self._check_arguments()
-        held = self._fit_held_out(X, y, y_mask, sample_weight, fit_params)
+        held = self._fit_held_out(X, y, y_mask, sample_weight, groups, fit_params)
         scores = held.scores
         self._calibrate = None
         if self.calibration is not None:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from multilab.cells.cell import Cell
+from multilab.cells.errors import ExperimentError
+from multilab.cells.execute import run_cells
+from multilab.cells.fit_costs import RECALL
+from multilab.cells.progress import ProgressBar, exit_code
+from multilab.cells.store import Store
 from multilab.claims.paper import find
 from multilab.core import record_checksums, report_dir
-from multilab.experiments.cells import Cell
-from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import MEASURED, evaluate, measurements, sampling_errors, tuned, unfinished
-from multilab.experiments.execute import run_cells
-from multilab.experiments.fit_costs import RECALL
 from multilab.experiments.plan import all_cells
-from multilab.experiments.progress import ProgressBar, exit_code
-from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.statistics.result_files import (
     CELL,

@@ -21,18 +21,18 @@ from typing import Any
 
 import pandas as pd
 
+from multilab.cells.cell import SCHEMA, Cell, major_versions, split_refs
+from multilab.cells.checks import check_met
+from multilab.cells.engines import current
+from multilab.cells.errors import ExperimentError
+from multilab.cells.execute import jobs, run_cells_within, side_by_side
+from multilab.cells.fit_costs import blas_libraries, one_thread
+from multilab.cells.loaded_code import code_of, note_loaded
+from multilab.cells.method import named_metrics, names_in
+from multilab.cells.running import run_cell
+from multilab.cells.store import Store, is_storage_failure
 from multilab.claims.paper import Analysis
 from multilab.core import declared_versions, json_digest
-from multilab.experiments.cells import SCHEMA, Cell, major_versions, split_refs
-from multilab.experiments.checks import check_met
-from multilab.experiments.engines import current
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.execute import jobs, run_cells_within, side_by_side
-from multilab.experiments.fit_costs import blas_libraries, one_thread
-from multilab.experiments.loaded_code import code_of, note_loaded
-from multilab.experiments.method import named_metrics, names_in
-from multilab.experiments.running import run_cell
-from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Study
 
 __all__ = ["Unit", "module_of", "run_units", "tables", "units_of"]
@@ -198,7 +198,7 @@ def run_units(
     check_met([*units, *(cell for unit in units for cell in unit.needs)], store, _compute_within)
     missing = list({unit.key: unit for unit in units if not store.has(unit.key)}.values())
     if missing and not (engine := current()).is_local:
-        from multilab.experiments import dask_engine
+        from multilab.cells import dask_engine
 
         return dask_engine.run_units(missing, store, engine, progress, compute_unit)
     done = side_by_side(functools.partial(compute_unit, store=store), missing, n_jobs or jobs())

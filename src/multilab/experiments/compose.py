@@ -29,17 +29,17 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from multilab import datasets
+from multilab.cells.arguments import check_method, check_metrics
+from multilab.cells.conf import entrant_names, named_file, own_names, plain, settings_path
+from multilab.cells.engines import Engine
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import Method
+from multilab.cells.settings import ObservedShare, Tuning
 from multilab.core import MultilabError, conf_dir, experiment_dir, store_dir
 from multilab.core.messages import NO_HYDRA, closest, pip_install, printable, unknown_name
 from multilab.core.shell import command
 from multilab.datasets import cards
 from multilab.datasets.catalogue import files_dir
-from multilab.experiments.arguments import check_method, check_metrics
-from multilab.experiments.conf import entrant_names, named_file, own_names, plain, settings_path
-from multilab.experiments.engines import Engine
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import Method
-from multilab.experiments.study import ObservedShare, Tuning
 from multilab.model_selection import normalise_protocol
 
 _CARDS = "dataset"

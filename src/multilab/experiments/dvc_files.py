@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from multilab.cells.conf import settings_path
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import Method
 from multilab.core import home_dir, report_dir, results_dir, write_atomically
 from multilab.core.digests import sha256_digest
 from multilab.core.shell import command, short_path
 from multilab.core.text import first_few
-from multilab.experiments.conf import settings_path
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import Method
 from multilab.experiments.study import Study
 
 if TYPE_CHECKING:  # the stage `keys` imports this module

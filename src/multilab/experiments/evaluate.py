@@ -6,18 +6,17 @@ import functools
 import json
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from multilab.datasets import prepared_meta
-from multilab.experiments.cell_metrics import evaluate_cell, labels_of
-from multilab.experiments.cells import Cell
-from multilab.experiments.checks import changed_results
-from multilab.experiments.execute import parallel_map
-from multilab.experiments.fit_costs import RECALL
-from multilab.experiments.store import Store
+from multilab.cells.cell import Cell
+from multilab.cells.cell_metrics import evaluate_cell, labels_of
+from multilab.cells.checks import changed_results
+from multilab.cells.execute import parallel_map
+from multilab.cells.fit_costs import RECALL
+from multilab.cells.store import Store
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS
 from multilab.metrics.registry import defined, paper_metrics
@@ -28,7 +27,6 @@ if TYPE_CHECKING:  # every train stage imports this file, and needs neither
 __all__ = [
     "FEW_TEST_SETS",
     "MEASURED",
-    "dataset_facts",
     "evaluate",
     "extra_quantities",
     "learned",
@@ -192,10 +190,3 @@ def learned(cell: Cell, store: Store) -> dict[str, np.ndarray]:
     """Return what a cell's estimator learned (the attributes its YAML names under ``save_attributes``)."""
     arrays = store.arrays(cell.key)
     return {name.removeprefix("learned_"): a for name, a in arrays.items() if name.startswith("learned_")}
-
-
-def dataset_facts(name: str) -> dict[str, Any]:
-    """Return the properties of a dataset for a report, from its prepared data."""
-    meta = prepared_meta(name) or {}
-    left_out = ("label_names", "feature_names", "files")
-    return {"name": name, **{key: value for key, value in meta.items() if key not in left_out}}

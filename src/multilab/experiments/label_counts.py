@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from multilab.cells.cell import Cell
+from multilab.cells.rows import indices
+from multilab.cells.store import Store
 from multilab.datasets import load
-from multilab.experiments.cells import Cell
-from multilab.experiments.fitting import indices
-from multilab.experiments.store import Store
 
 __all__ = ["decisions_by_label"]
 

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from multilab import datasets
+from multilab.cells.cell import Cell
+from multilab.cells.store import Store
 from multilab.claims import (
     Evidence,
     PublishedTables,
@@ -22,10 +24,8 @@ from multilab.claims import (
 from multilab.claims.checks import check_errata, run_counterfactuals
 from multilab.claims.paper import Paper
 from multilab.datasets import load
-from multilab.experiments.cells import Cell
 from multilab.experiments.evaluate import MEASURED, learned
 from multilab.experiments.plan import study_cells
-from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, tables_of
 

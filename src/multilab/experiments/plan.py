@@ -7,10 +7,10 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from multilab.cells.cell import Cell, SplitRef, split_refs, with_reads
+from multilab.cells.method import Method
 from multilab.claims.paper import analyses_of
 from multilab.experiments.analyses import Unit, units_of
-from multilab.experiments.cells import Cell, SplitRef, split_refs, with_reads
-from multilab.experiments.method import Method
 from multilab.experiments.study import Study
 
 __all__ = [

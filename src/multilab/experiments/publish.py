@@ -11,22 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from multilab.cells.cell import Cell, base_methods
+from multilab.cells.environment import code_version
+from multilab.cells.errors import TrackingError
+from multilab.cells.fit_costs import RECALL
+from multilab.cells.inventory import spent_seconds
+from multilab.cells.method import Method
+from multilab.cells.progress import ProgressBar
+from multilab.cells.store import Store
 from multilab.core import experiment_dir, report_dir
 from multilab.datasets import card
-from multilab.experiments.cells import Cell, base_methods
-from multilab.experiments.environment import code_version
-from multilab.experiments.errors import TrackingError
-from multilab.experiments.evaluate import MEASURED, dataset_facts, learned
-from multilab.experiments.fit_costs import RECALL
-from multilab.experiments.inventory import spent_seconds
-from multilab.experiments.method import Method
-from multilab.experiments.mlflow_store import record_destination, runs_text, tracking
+from multilab.datasets.prepared import dataset_facts
+from multilab.experiments.evaluate import MEASURED, learned
 from multilab.experiments.plan import study_cells
-from multilab.experiments.progress import ProgressBar
 from multilab.experiments.receipts import published_to, write_receipt
-from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.experiments.track import RunRecord, Tracker
+from multilab.models.mlflow_store import record_destination, runs_text, tracking
 
 
 def publish_now(results: Sequence[Any]) -> None:

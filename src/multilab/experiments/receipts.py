@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from multilab import datasets
+from multilab.cells.errors import ExperimentError
 from multilab.claims.paper import find
 from multilab.core import (
     changed_files,
@@ -19,10 +20,9 @@ from multilab.core import (
     results_dir,
     write_atomically,
 )
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.mlflow_store import is_destination
 from multilab.experiments.plan import Plan
 from multilab.experiments.study import Study
+from multilab.models.mlflow_store import is_destination
 from multilab.statistics.result_files import KEY_DIGITS, read_keys
 
 STAGES = ("preprocess", "base_scores", "train", "analyses", "evaluate", "stats", "publish")

@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import Method
 from multilab.claims.paper import PaperContent
 from multilab.claims.published import Aliases, LayoutBlock
 from multilab.claims.statements import Claim, Counterfactual, Erratum, Reading
@@ -17,8 +19,6 @@ from multilab.core import conf_dir, write_atomically
 from multilab.core.messages import unknown_name
 from multilab.core.settings import schema
 from multilab.datasets.card_file import Card
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import Method
 from multilab.experiments.study import Study
 
 SCHEMAS = ("card", "claims", "counterfactuals", "errata", "layout", "method", "names", "study")

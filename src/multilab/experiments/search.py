@@ -23,15 +23,16 @@ import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
+from multilab.cells.cell import Cell
+from multilab.cells.errors import ExperimentError
+from multilab.cells.fitting import fit_on_rows
+from multilab.cells.method import Method, named_metrics
+from multilab.cells.rows import Rows
+from multilab.cells.running import estimator_of_cell
+from multilab.cells.seeds import seed_for
+from multilab.cells.settings import Tuning
 from multilab.core import declared_versions, json_digest, major_minor
 from multilab.core.messages import unknown_name
-from multilab.experiments.cells import Cell
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fit_costs import one_thread
-from multilab.experiments.fitting import CellInputs, predict_with_scores, seeded_estimator
-from multilab.experiments.method import Method, named_metrics
-from multilab.experiments.seeds import seed_for
-from multilab.experiments.study import Tuning
 from multilab.experiments.trials import ended_trials, open_database, open_journal
 from multilab.metrics import METRICS, score_all
 
@@ -77,7 +78,7 @@ def distributions(method: Method) -> dict[str, Any]:
 def search(
     cell: Cell,
     tuning: Tuning,
-    folds: Sequence[CellInputs],
+    folds: Sequence[Rows],
     journal: Path,
     progress: Callable[[Iterable[int], int], Iterable[int]] | None = None,
     name: str | None = None,
@@ -89,8 +90,8 @@ def search(
     cell : Cell
         The method, the training set and the seed root.
     tuning : Tuning
-    folds : sequence of CellInputs
-        The inner folds, see :func:`multilab.experiments.running.inner_inputs`.
+    folds : sequence of Rows
+        The inner folds, see :func:`multilab.cells.running.inner_rows`.
     journal : Path
         Optuna's journal of the finished search. A search with more trials continues from it, one with fewer reads its
         first trials. While a search runs, it has its own journal next to it; a killed search is continued, a running
@@ -162,11 +163,11 @@ def _sequence(tuning: Tuning) -> dict[str, Any]:
     return settings | {"versions": versions, "optuna": major_minor(optuna.__version__)}
 
 
-def _trial_value(trial: Any, method: Method, folds: Sequence[CellInputs], cell: Cell, tuning: Tuning) -> float:
+def _trial_value(trial: Any, method: Method, folds: Sequence[Rows], cell: Cell, tuning: Tuning) -> float:
     """Return the mean over the inner folds; report the running mean after each and stop where the pruner decides so."""
     values: list[float] = []
-    for step, inputs in enumerate(folds):
-        values.append(_value(method, inputs, cell, tuning))
+    for step, rows in enumerate(folds):
+        values.append(_value(method, rows, cell, tuning))
         if tuning.pruner != "none" and not np.isnan(values).any():
             trial.report(float(np.mean(values)), step)
             if step + 1 < len(folds) and trial.should_prune():
@@ -253,12 +254,10 @@ def _sampler(tuning: Tuning, seed: int) -> Any:
     return samplers[tuning.sampler](seed=seed)
 
 
-def _value(method: Method, inputs: CellInputs, cell: Cell, tuning: Tuning) -> float:
-    estimator = seeded_estimator(method, cell)
-    with one_thread():
-        estimator.fit(inputs.X_train, inputs.Y_train)
-        scores, decisions = predict_with_scores(estimator, inputs.X_test, inputs.Y_train.shape[1])
-    values = score_all(inputs.Y_test, scores, decisions, conventions=tuning.conventions, metrics=[tuning.metric])
+def _value(method: Method, rows: Rows, cell: Cell, tuning: Tuning) -> float:
+    model = estimator_of_cell(cell, method, rows.encoder)
+    fit = fit_on_rows(model, rows.X_train, rows.Y_train, rows.X_test, groups=rows.groups)
+    values = score_all(rows.Y_test, fit.scores, fit.decisions, conventions=tuning.conventions, metrics=[tuning.metric])
     return values[tuning.metric]
 
 

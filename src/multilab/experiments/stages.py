@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from multilab import datasets, model_selection
+from multilab.cells import checks
+from multilab.cells.cell import Cell
+from multilab.cells.errors import ExperimentError
+from multilab.cells.execute import run_cells
+from multilab.cells.progress import ProgressBar, StageLine, exit_code, print_warnings
+from multilab.cells.store import Store
 from multilab.claims.paper import find
 from multilab.core import changed_files, record_checksums, report_dir
-from multilab.experiments import checks
 from multilab.experiments.analyses import run_units, tables
-from multilab.experiments.cells import Cell
 from multilab.experiments.dvc_files import run_command, write_parameters
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.execute import run_cells
 from multilab.experiments.plan import Plan
-from multilab.experiments.progress import ProgressBar, StageLine, exit_code, print_warnings
 from multilab.experiments.receipts import adopt_results, drop_stale_receipts, published_keys, write_keys, write_receipt
-from multilab.experiments.store import Store
 from multilab.experiments.study import Study, load_study
 from multilab.statistics.result_files import KEY_DIGITS
 
@@ -96,7 +96,7 @@ def _execute(stage: str, study: Study, cells: Sequence[Cell]) -> int:
     store, line, progress = Store(), StageLine(stage), ProgressBar(f"{study.name}: {stage}")
     missing = {cell.key for cell in cells if not store.has(cell.key)}
     if missing:
-        from multilab.experiments.arguments import check_study
+        from multilab.experiments.study import check_study
 
         check_study(study)
         if lost := len({key[:KEY_DIGITS] for key in missing} & published_keys(study)):

@@ -31,7 +31,7 @@ from mlflow.entities import Metric, RunTag
 from mlflow.exceptions import MlflowException
 
 from multilab.core import json_digest
-from multilab.experiments.mlflow_store import (
+from multilab.models.mlflow_store import (
     VIEW,
     experiment_id,
     log_dataset,
@@ -196,7 +196,7 @@ class Tracker:
         return self.publish(experiment, new, prune=False)
 
     def share_view(self, experiment: str, metrics: Sequence[str], order_by: str | None = None) -> None:
-        """Store which columns the runs table shows, see :func:`multilab.experiments.mlflow_store.share_view`."""
+        """Store which columns the runs table shows, see :func:`multilab.models.mlflow_store.share_view`."""
         with readable_errors(self.uri):
             number = self.client.get_experiment_by_name(experiment).experiment_id
             share_view(self.client, number, metrics, order_by, "tags.superseded = 'false'")

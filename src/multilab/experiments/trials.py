@@ -21,10 +21,10 @@ from optuna.storages import RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 from optuna.trial import TrialState
 
+from multilab.cells.errors import ExperimentError
+from multilab.cells.records import is_plain
 from multilab.core import locks, parse_json
 from multilab.core.locks import RUNNING, owner_of, running_journals
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.records import is_plain
 
 __all__ = [
     "Database",

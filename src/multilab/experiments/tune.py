@@ -15,24 +15,24 @@ from typing import Any
 
 import optuna
 
+from multilab.cells.arguments import check_method
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.conf import plain
+from multilab.cells.engines import Engine, composed_engine, using
+from multilab.cells.environment import code_version
+from multilab.cells.method import Method
+from multilab.cells.progress import ProgressBar
+from multilab.cells.running import inner_rows
+from multilab.cells.settings import ObservedShare, Tuning
+from multilab.cells.store import Store
 from multilab.core import MultilabError, json_digest
 from multilab.core.shell import short_path
-from multilab.experiments.arguments import check_method
-from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.compose import planned_jobs, run_jobs, settings_of, task_overrides
-from multilab.experiments.conf import plain
-from multilab.experiments.engines import Engine, composed_engine, using
-from multilab.experiments.environment import code_version
-from multilab.experiments.method import Method
-from multilab.experiments.mlflow_store import tracking
-from multilab.experiments.progress import ProgressBar
-from multilab.experiments.running import inner_inputs
 from multilab.experiments.search import default_trial, search, search_name
-from multilab.experiments.store import Store
-from multilab.experiments.study import ObservedShare, Tuning
 from multilab.experiments.train import leave_note, near_bounds, read_notes, track
 from multilab.experiments.trials import finished_trials, load_search, open_journal, safe_url
 from multilab.metrics import METRICS
+from multilab.models.mlflow_store import tracking
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Search:
     trials : str
         The trials as CSV; the column named like the metric holds their values.
     where : dict
-        The MLflow store, see :func:`multilab.experiments.mlflow_store.tracking`.
+        The MLflow store, see :func:`multilab.models.mlflow_store.tracking`.
     """
 
     settings: dict[str, Any]
@@ -70,7 +70,7 @@ class Search:
 
     def record(self) -> Any:
         """Return the run for MLflow: the value of each trial as a step, the best value, and the best arguments."""
-        from multilab.experiments.evaluate import dataset_facts
+        from multilab.datasets.prepared import dataset_facts
         from multilab.experiments.publish import dataset_source, flat_params, observed_param, run_tags
         from multilab.experiments.track import RunRecord  # imports MLflow
 
@@ -119,7 +119,7 @@ def _run(cfg: Any, engine: Engine) -> Search:
     journal, progress = store.journal(name), ProgressBar(f"tuning {cell.method.name} on {settings['dataset']}")
     began = time.time()
     if engine.is_local:
-        trials = search(cell, plan, inner_inputs(cell, plan, store), journal, progress, name).trials
+        trials = search(cell, plan, inner_rows(cell, plan, store), journal, progress, name).trials
     else:
         (found,) = _search_on(engine, [(cell, plan)])
         if isinstance(found, Exception):
@@ -163,7 +163,7 @@ def _search_ahead(overrides: Sequence[str]) -> None:
 
 def _search_on(engine: Engine, searches: Sequence[tuple[Cell, Tuning]]) -> Iterator[Any]:
     """Yield the trials of searches on the workers of an engine, or why there are none; keep their journals."""
-    from multilab.experiments import dask_engine
+    from multilab.cells import dask_engine
 
     store = Store()
     names = [search_name(cell, plan) for cell, plan in searches]

@@ -17,18 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from multilab.cells.cell import Cell, library_versions
+from multilab.cells.cell_metrics import evaluate_cell
+from multilab.cells.errors import ExperimentError
+from multilab.cells.execute import run_cells
+from multilab.cells.progress import ProgressBar, count_warnings
+from multilab.cells.rows import indices
+from multilab.cells.store import Store
 from multilab.claims.paper import find
 from multilab.core import conf_dir, read_json, report_dir, write_atomically
 from multilab.datasets import load
-from multilab.experiments.cell_metrics import evaluate_cell
-from multilab.experiments.cells import Cell, library_versions
-from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import extra_quantities
-from multilab.experiments.execute import run_cells
-from multilab.experiments.fitting import indices
 from multilab.experiments.plan import base_score_cells, gate_case_cells, study_cells
-from multilab.experiments.progress import ProgressBar, count_warnings
-from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.statistics.result_files import read_scores, read_unfinished
 

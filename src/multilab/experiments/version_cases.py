@@ -20,19 +20,19 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from multilab.cells.cell import Cell, split_refs, with_reads
+from multilab.cells.conf import entrant_names, package_names
+from multilab.cells.errors import ExperimentError
+from multilab.cells.fitting import fit_on_rows
+from multilab.cells.method import Method, build, class_names, load_method
+from multilab.cells.running import estimator_of_cell, gather, run_cell
+from multilab.cells.settings import ObservedShare, Tuning
+from multilab.cells.store import Store
 from multilab.core import conf_dir, declared_versions, json_digest
 from multilab.datasets import TableEncoder, add_dataset, load, sample_scenario
 from multilab.datasets.synthetic import bayes_accuracy, generate
 from multilab.datasets.table_encoder import with_grams
-from multilab.experiments.cells import Cell, split_refs, with_reads
-from multilab.experiments.conf import entrant_names, package_names
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fit_costs import one_thread
-from multilab.experiments.fitting import predict_with_scores, seeded_estimator
-from multilab.experiments.method import Method, build, class_names, load_method
-from multilab.experiments.running import gather, run_cell
-from multilab.experiments.store import Store
-from multilab.experiments.study import ObservedShare, Tuning, load_study
+from multilab.experiments.study import load_study
 from multilab.experiments.verify import trial_values
 from multilab.methods import MethodError, all_estimators
 from multilab.metrics import ALL_METRICS, score_all
@@ -278,16 +278,13 @@ def _of_cell(cell: Cell, store: Store, may_refuse: bool) -> Numbers:
 
 
 def _with_weights(cell: Cell, store: Store, may_refuse: bool) -> Numbers:
-    inputs = gather(cell, store)
-    n_rows, n_labels = inputs.Y_train.shape
-    estimator = seeded_estimator(cell.method, cell)
-    with one_thread():
-        try:
-            estimator.fit(inputs.X_train, inputs.Y_train, sample_weight=np.linspace(0.5, 2.0, n_rows))
-        except MethodError:  # a base estimator takes none
-            return {}
-        scores, decisions = predict_with_scores(estimator, inputs.X_test, n_labels)
-    return _sums(scores=scores, decisions=decisions)
+    rows = gather(cell, store)
+    weights = np.linspace(0.5, 2.0, len(rows.Y_train))
+    try:
+        fit = fit_on_rows(estimator_of_cell(cell), rows.X_train, rows.Y_train, rows.X_test, sample_weight=weights)
+    except MethodError:  # a base estimator takes none
+        return {}
+    return _sums(scores=fit.scores, decisions=fit.decisions)
 
 
 def _sums(**arrays: Any) -> Numbers:

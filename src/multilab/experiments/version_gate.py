@@ -20,15 +20,15 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from multilab.cells.cell import library_versions
+from multilab.cells.conf import entrant_names
+from multilab.cells.errors import ExperimentError
+from multilab.cells.execute import jobs, side_by_side
+from multilab.cells.method import load_method
+from multilab.cells.progress import ProgressBar
 from multilab.core import canonical_json, declared_versions, write_atomically
 from multilab.core.shell import short_path
 from multilab.core.versions import reached
-from multilab.experiments.cells import library_versions
-from multilab.experiments.conf import entrant_names
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.execute import jobs, side_by_side
-from multilab.experiments.method import load_method
-from multilab.experiments.progress import ProgressBar
 from multilab.experiments.verify import (
     REFERENCES,
     SAME_VERSIONS,

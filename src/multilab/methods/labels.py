@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array
 
@@ -291,19 +290,27 @@ def has_unobserved(Y: Any) -> bool:
 
 def learns_from_missing(estimator: Any) -> bool:
     """Return whether a classifier, or each step of a pipeline that sees labels, can learn from unobserved ones."""
-    if isinstance(estimator, Pipeline):
-        supervised = [step for _, step in estimator.steps if hasattr(step, "_accepts_missing_labels")]
-        return estimator.steps[-1][1] in supervised and all(map(learns_from_missing, supervised))
-    return bool(getattr(estimator, "_accepts_missing_labels", False))
+    return _refusing_missing(estimator) is None
 
 
 def check_learns_from_missing(estimator: Any) -> None:
-    """Raise a `MethodError` if a classifier cannot learn from unobserved labels."""
-    if not learns_from_missing(estimator):
+    """Raise a `MethodError` if a classifier, or a step of a pipeline, cannot learn from unobserved labels."""
+    if (refusing := _refusing_missing(estimator)) is not None:
         raise MethodError(
-            f"{type(estimator).__name__} cannot learn from partially observed labels; the guide on missing labels "
+            f"{type(refusing).__name__} cannot learn from partially observed labels; the guide on missing labels "
             "lists the methods that can"
         )
+
+
+def _refusing_missing(estimator: Any) -> Any:
+    """Return what sees labels and cannot learn from unobserved ones: the estimator or a step of it; None if all can."""
+    for _, step in getattr(estimator, "steps", ()):
+        is_classifier = hasattr(step, "predict")
+        if is_classifier or hasattr(step, "_accepts_missing_labels"):
+            refusing = _refusing_missing(step)
+            if is_classifier or refusing is not None:
+                return refusing
+    return None if getattr(estimator, "_accepts_missing_labels", False) else estimator
 
 
 def observed_groups(Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

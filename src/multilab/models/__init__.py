@@ -5,6 +5,8 @@ Names are imported when they are first used.
 
 from __future__ import annotations
 
+import os
+
 from multilab.core.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(
@@ -16,3 +18,5 @@ __getattr__, __dir__, __all__ = lazy_names(
         "saved_model": ("SavedModel",),
     },
 )
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before MLflow is first imported

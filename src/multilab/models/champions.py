@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.execute import run_cells
+from multilab.cells.method import Method
+from multilab.cells.rows import ref_with_grams
+from multilab.cells.settings import Tuning
+from multilab.cells.store import Store
 from multilab.core import MultilabError
 from multilab.datasets import load
 from multilab.datasets.table_encoder import texts_of
-from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.execute import run_cells
-from multilab.experiments.method import Method
-from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
-from multilab.experiments.tables import ref_with_grams
 from multilab.metrics import METRICS
 from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import decided, evaluated

@@ -125,7 +125,7 @@ def permutation_table(
 
 
 def _value(model: SavedModel, X: Any, Y: np.ndarray, labels: Sequence[int], metric: str) -> float:
-    scores, decisions = model.fitted.predict_with_scores(X)
+    scores, decisions = model.predict_encoded(X)
     entry = METRICS[metric]
     given = decisions if entry.needs == "decisions" else scores
     return float(entry.function(Y, given[:, labels], "default"))
@@ -159,11 +159,12 @@ def coefficient_table(model: SavedModel, label: str) -> pd.DataFrame | None:
     names = model.label_names
     if label not in names:
         raise DeploymentError(unknown_name("label", label, names))
-    if model.fitted.members:
+    steps, features = model.estimator.named_steps, model.encoder.feature_names
+    if "members" in steps:
         return None
-    estimator = _label_estimator(model.fitted.estimator, names.index(label))
-    features, columns = model.encoder.feature_names, model.fitted.columns
-    features = features if columns is None else [features[k] for k in columns]
+    estimator = _label_estimator(model.estimator.classifier, names.index(label))
+    if "columns" in steps:
+        features = [features[k] for k in steps["columns"].columns]
     for attribute, kind in (("coef_", "coefficient"), ("feature_importances_", "importance")):
         values = getattr(estimator, attribute, None)
         if values is None:

@@ -15,10 +15,10 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
+from multilab.cells.progress import ProgressBar
 from multilab.core.files import scratch_folder
 from multilab.datasets import DatasetError, EncodedRows
 from multilab.datasets.parquet_table import ParquetTable, column_names
-from multilab.experiments.progress import ProgressBar
 from multilab.models.errors import DeploymentError
 from multilab.models.model_limits import prediction_warnings
 from multilab.models.saved_model import SavedModel
@@ -67,7 +67,7 @@ def predict_file(
                     unknown.setdefault(name, Counter()).update(counts)
                 imputed.update(encoded.imputed)
                 unreadable.update(encoded.unreadable)
-                scores, decisions = model.fitted.predict_with_scores(encoded.X)
+                scores, decisions = model.predict_encoded(encoded.X)
                 assigned += decisions.sum(axis=0, dtype=np.int64)
                 write(rows.select(copied.column_names), model.frame_of(scores, decisions))
         os.replace(made, target)

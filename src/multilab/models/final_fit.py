@@ -14,24 +14,22 @@ import numpy as np
 from scipy.sparse import issparse
 
 from multilab import datasets
+from multilab.cells import MemberScores, MethodPipeline
+from multilab.cells.cell import Cell, base_methods, scores_cell
+from multilab.cells.cell_metrics import cell_metrics
+from multilab.cells.environment import environment
+from multilab.cells.fitting import fit_on_rows
+from multilab.cells.method import Method
+from multilab.cells.rows import base_score_rows, has_grams, indices, out_of_fold_seed
+from multilab.cells.running import ensure, estimator_of_cell, gather, inner_rows
+from multilab.cells.settings import search_module
+from multilab.cells.store import Store
 from multilab.core.digests import sha256_digest
 from multilab.core.messages import unknown_name
+from multilab.datasets.prepared import dataset_facts
 from multilab.datasets.table_encoder import TableEncoder, encoder_with_rows
 from multilab.decision.thresholds import LOWEST, expected_cost_thresholds
-from multilab.experiments.cell_metrics import cell_metrics
-from multilab.experiments.cells import Cell, scores_cell
-from multilab.experiments.environment import environment
-from multilab.experiments.evaluate import dataset_facts
-from multilab.experiments.fit_costs import one_thread
-from multilab.experiments.fitting import fitted_scaler, indices, seeded_estimator
-from multilab.experiments.groups import forget_groups, with_grouped_decisions
-from multilab.experiments.method import Method, load_method
-from multilab.experiments.running import ensure, inner_inputs
-from multilab.experiments.store import Store
-from multilab.experiments.tables import columns_of, encoded_rows, has_grams, table_scaler
-from multilab.methods.labels import check_learns_from_missing, has_unobserved
 from multilab.models.errors import DeploymentError
-from multilab.models.fitted import FittedMethod
 from multilab.models.metadata import ModelMetadata
 from multilab.models.saved_model import SavedModel
 from multilab.models.summaries import (
@@ -193,7 +191,7 @@ def evaluated(cells: Sequence[Cell], store: Store, conventions: str) -> CrossVal
     )
 
 
-def fit_on_all_rows(cell: Cell, store: Store, progress: Callable[..., Iterable[Any]] | None = None) -> FittedModel:
+def fit_on_all_rows(cell: Cell, store: Store, progress: Callable[..., Iterable[Any]] | None = None) -> FinalFit:
     """Fit the method of a cell on all rows of its dataset, after a search on all rows where the cell is tuned.
 
     Parameters
@@ -205,60 +203,46 @@ def fit_on_all_rows(cell: Cell, store: Store, progress: Callable[..., Iterable[A
     progress : callable, optional
         Wraps the trials of the search.
     """
-    ref = cell.split_ref
-    every_row = replace(ref, split=-1, digest="all rows", inner=None, repetition=0)
+    every_row = replace(cell.split_ref, split=-1, digest="all rows", inner=None, repetition=0)
     every = replace(cell, split_ref=every_row, alone=False)
     method, best = every.method, {}
     if every.tune:
-        from multilab.experiments.search import search, search_name  # needs Optuna, which `AutoMultiLabel` does not
-
         plan, untuned = every.tune, replace(every, tune=None)
-        name = search_name(untuned, plan)
-        best = search(untuned, plan, inner_inputs(untuned, plan, store), store.journal(name), progress, name).best
+        name = search_module().search_name(untuned, plan)
+        best = plan.search(untuned, inner_rows(untuned, plan, store), store.journal(name), progress, name).best
         method = method.with_params(best)
-    data = datasets.load(ref.dataset)
-    with one_thread():
-        return FittedModel(_fitted(replace(every, method=method, tune=None), data, store), method, best)
+    return FinalFit(_fitted(replace(every, method=method, tune=None), store), method, best)
 
 
 @dataclass(frozen=True)
-class FittedModel:
-    """Fitted method, the method with its tuned arguments, and these alone."""
+class FinalFit:
+    """Estimator that is fitted on all rows, the method with its tuned arguments, and these alone."""
 
-    fitted: FittedMethod
+    model: MethodPipeline
     method: Method
     best: dict[str, Any]
 
 
-def _fitted(cell: Cell, data: Any, store: Store) -> FittedMethod:
-    """Fit one method, its base methods first; these score the training rows out of fold."""
-    method, members, scaler, columns, X = cell.method, [], None, None, data.X
+def _fitted(cell: Cell, store: Store) -> MethodPipeline:
+    """Fit one method. Its base methods come first; the second level learns from their stored out-of-fold scores."""
+    method = cell.method
     if method.base_scores:
-        parts = []
-        for name in method.base_scores:
-            member = replace(cell, method=load_method(name))
-            held = scores_cell(member, method.inner_cv)
-            ensure(held, store)
-            parts.append(store.arrays(held.key)["scores"])
-            members.append(_fitted(member, data, store))
-        X = np.hstack(parts)
-    elif cell.split_ref.encoder:
-        encoder, X = encoded_rows(cell.split_ref, store)
-        columns = columns_of(method, encoder)
-        X = X if columns is None else X[:, columns]
-        scaler = table_scaler(method.preprocessing, X, encoder, columns)
-        X = X if scaler is None else scaler.transform(X)
+        held = [scores_cell(replace(cell, method=member), method.inner_cv) for member in base_methods(method)]
+        for read in held:
+            ensure(read, store)
+        scores = [store.arrays(read.key)["scores"] for read in held]
+        rows = base_score_rows(cell, [part for one in scores for part in (one, one[:0])])
     else:
-        scaler = fitted_scaler(method.preprocessing, X)
-        X = X if scaler is None else scaler.transform(X)
-    grouped = bool(cell.split_ref.groups)
-    estimator = seeded_estimator(with_grouped_decisions(cell, method) if grouped else method, cell)
-    if has_unobserved(data.Y):
-        check_learns_from_missing(estimator)
-    estimator.fit(X, data.Y)
-    if grouped:
-        forget_groups(estimator)
-    return FittedMethod(estimator, data.Y.shape[1], scaler, members, columns)
+        rows = gather(cell, store)
+    model = fit_on_rows(
+        estimator_of_cell(cell, encoder=rows.encoder), rows.X_train, rows.Y_train, groups=rows.groups
+    ).model
+    if not method.base_scores:
+        return model
+    members = [_fitted(replace(cell, method=member), store) for member in base_methods(method)]
+    folds, seed = method.inner_cv, out_of_fold_seed(cell)
+    step = MemberScores.of_fitted(members, folds=folds["folds"], order=folds["order"], random_state=seed)
+    return MethodPipeline.of_fitted([("members", step), *model.steps_], model.n_labels_)
 
 
 def fitted_model(
@@ -300,7 +284,7 @@ def fitted_model(
     if cost:
         decision["cost"] = cost
     return described_model(
-        result.fitted,
+        result.model,
         encoder,
         raw.X,
         data.Y,
@@ -315,7 +299,7 @@ def fitted_model(
 
 
 def described_model(
-    fitted: FittedMethod,
+    model: MethodPipeline,
     encoder: TableEncoder,
     X: Any,
     Y: np.ndarray,
@@ -332,7 +316,8 @@ def described_model(
 
     Parameters
     ----------
-    fitted : FittedMethod
+    model : MethodPipeline
+        Fitted.
     encoder : TableEncoder
     X : DataFrame of shape (n, m), ndarray or CSR of shape (n, d)
         Training rows, see `feature_summaries`.
@@ -343,8 +328,8 @@ def described_model(
     dataset, method, evaluation, decision, tuning : dict
         See `ModelMetadata`; ``evaluation`` needs ``protocol``, ``conventions``, ``seed``, ``cells`` and ``settings``.
     """
-    kind = "probability" if fitted.has_probabilities else "score"
-    thresholds, conventions = fitted.thresholds, evaluation["conventions"]
+    kind = "probability" if hasattr(model, "predict_proba") else "score"
+    thresholds, conventions = model.thresholds_, evaluation["conventions"]
     lowest = 0.0 if kind == "probability" else LOWEST
     limits = [] if thresholds is None else [max(float(t), lowest) if np.isfinite(t) else None for t in thresholds]
     about = environment()
@@ -371,7 +356,7 @@ def described_model(
         tuning=tuning,
         commit=about["commit"],
     )
-    return SavedModel(fitted, encoder, metadata)
+    return SavedModel(model, encoder, metadata)
 
 
 def package_versions() -> dict[str, str]:

@@ -14,6 +14,10 @@ import pandas as pd
 import pyarrow as pa
 from sklearn.base import clone
 
+from multilab.cells import MethodPipeline
+from multilab.cells.fitting import estimator_of
+from multilab.cells.method import Method, build
+from multilab.cells.progress import ProgressBar
 from multilab.core import MultilabError
 from multilab.core.shell import command
 from multilab.core.text import excerpt
@@ -23,19 +27,15 @@ from multilab.datasets.kinds import Kind
 from multilab.datasets.parquet_table import BATCH_ROWS, ParquetTable
 from multilab.datasets.reading_plan import choose_kinds
 from multilab.datasets.table_encoder import TableEncoder
-from multilab.experiments.method import Method, build
-from multilab.experiments.progress import ProgressBar
-from multilab.experiments.seeds import seed_estimator
-from multilab.experiments.tables import columns_of, table_scaler
-from multilab.methods.streaming import STREAMED, fit_batches, streaming_fault
+from multilab.methods.streaming import STREAMED, streaming_fault
 from multilab.metrics import score_all
 from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import CrossValidated, described_model, method_facts
-from multilab.models.fitted import FittedMethod
+from multilab.models.prediction import predict_rows
 from multilab.models.saved_model import SavedModel
 from multilab.models.skops_files import model_bytes
 
-__all__ = ["HELD_OUT_ROWS", "SAMPLE_ROWS", "large_table", "large_table_model", "streamed_estimator"]
+__all__ = ["HELD_OUT_ROWS", "SAMPLE_ROWS", "check_streamed", "large_table", "large_table_model"]
 
 HELD_OUT_ROWS = 20_000
 """Rows, drawn at random, on which the model is scored; at most a fifth of all. It never learns from them."""
@@ -64,8 +64,8 @@ def large_table(path: str, reader: Mapping[str, Any]) -> ParquetTable:
     return ParquetTable(path, labels, reader.get("drop", ()), as_text)
 
 
-def streamed_estimator(method: Method) -> Any:
-    """Build the estimator of a method that can learn from batches of rows.
+def check_streamed(method: Method) -> None:
+    """Refuse a method that cannot learn from batches of rows.
 
     Raises
     ------
@@ -74,13 +74,11 @@ def streamed_estimator(method: Method) -> Any:
     """
     if method.base_scores:
         raise DeploymentError(f"{method.name} stacks scores of all rows and cannot learn from batches: take {STREAMED}")
-    estimator = build(method)
-    if fault := streaming_fault(estimator):
+    if fault := streaming_fault(build(method)):
         raise DeploymentError(
             f"{method.name}: {fault}; a file that fits into memory is read as a whole after `{command('multilab')} "
             "datasets add`, by its name"
         )
-    return estimator
 
 
 @dataclass(frozen=True)
@@ -112,19 +110,19 @@ class _Drawn:
 
 
 class _TrainingBatches:
-    """Scaled features and labels of the rows that are not held out, batch by batch."""
+    """Features and labels of the rows that are not held out, batch by batch."""
 
-    def __init__(self, table: ParquetTable, held: np.ndarray, inputs: Callable[..., tuple[Any, np.ndarray]]) -> None:
+    def __init__(self, table: ParquetTable, held: np.ndarray, rows_of: Callable[..., tuple[Any, np.ndarray]]) -> None:
         self.table = table
         self.kept = np.ones(table.n_rows, dtype=bool)
         self.kept[held] = False
-        self.inputs = inputs
+        self.rows_of = rows_of
 
     def __iter__(self) -> Iterator[tuple[Any, np.ndarray]]:
         for start, rows in _shown(self.table, "learning"):
             kept = self.kept[start : start + rows.num_rows]
             if kept.any():
-                yield self.inputs(rows.filter(pa.array(kept)), start)
+                yield self.rows_of(rows.filter(pa.array(kept)), start)
 
 
 def _shown(table: ParquetTable, title: str) -> Iterator[tuple[int, pa.Table]]:
@@ -156,31 +154,22 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     sample = _frame(table, drawn.sample_rows, kinds)
     columns = [TableColumn(name, kind=kind) for name, kind in kinds.items()]
     encoder = TableEncoder.learn(sample, columns, table.label_names, reader.get("drop", ()))
-    X = encoder.encode(sample).X
-    chosen = columns_of(method, encoder)
-    X = X if chosen is None else X[:, chosen]
-    scaler = table_scaler(method.preprocessing, X, encoder, chosen)
-    estimator = seed_estimator(streamed_estimator(method), seed, digest, "all rows", method.seed_name)
-    _try(
-        method.name,
-        estimator,
-        X[:_TRIED] if scaler is None else scaler.transform(X[:_TRIED]),
-        table.labels_of(drawn.sample_rows),
-    )
-    width = X.shape[1]
-    del X
-    fitted = FittedMethod(estimator, len(table.label_names), scaler, (), chosen)
+    fitted = estimator_of(method, seed, digest, "all rows", encoder=encoder)
+    _try(method.name, fitted, encoder.encode(sample[:_TRIED]).X, table.labels_of(drawn.sample_rows.slice(0, _TRIED)))
 
-    def inputs(rows: pa.Table, start: int) -> tuple[Any, np.ndarray]:
-        return fitted.inputs(encoder.encode(_frame(table, rows, kinds, start)).X), table.labels_of(rows)
+    def rows_of(rows: pa.Table, start: int) -> tuple[Any, np.ndarray]:
+        return encoder.encode(_frame(table, rows, kinds, start)).X, table.labels_of(rows)
 
-    fit_batches(estimator, _TrainingBatches(table, drawn.held, inputs), n_rows=n_train)
+    batches = _TrainingBatches(table, drawn.held, rows_of)
+    fitted.fit_batches(batches, lambda: encoder.encode(sample).X, n_rows=n_train)
+    chosen = fitted.named_steps.get("columns")
+    width = encoder.width if chosen is None else len(chosen.columns)
     held_X, held_Y = encoder.encode(_frame(table, drawn.held_rows, kinds)).X, table.labels_of(drawn.held_rows)
-    scores, decisions = fitted.predict_with_scores(held_X, ProgressBar("scoring"))
+    scores, decisions = predict_rows(fitted, held_X, ProgressBar("scoring"))
     metrics = score_all(held_Y, scores, decisions, conventions=settings["conventions"])
     validated = CrossValidated([], [metrics], n_held / n_train, held_Y, scores, decisions)
     positives = drawn.positives - held_Y.sum(axis=0, dtype=np.int64)
-    batches = {"rows": BATCH_ROWS, "sample_rows": len(sample), "held_out_rows": n_held, "training_rows": n_train}
+    sizes = {"rows": BATCH_ROWS, "sample_rows": len(sample), "held_out_rows": n_held, "training_rows": n_train}
     name, cardinality = table.path.stem, float(positives.sum() / n_train)
     model = described_model(
         fitted,
@@ -214,7 +203,7 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
             "seed": seed,
             "cells": [],
             "settings": dict(settings),
-            "batches": batches,
+            "batches": sizes,
         },
         decision={},
         tuning={},
@@ -226,10 +215,10 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     return SavedModel(fitted, encoder, replace(model.metadata, labels=labels))
 
 
-def _try(method: str, estimator: Any, X: Any, Y: np.ndarray) -> None:
+def _try(method: str, model: MethodPipeline, X: Any, Y: np.ndarray) -> None:
     """Refuse wrong arguments, and a model that cannot be saved, before hours are spent on it."""
     try:
-        model_bytes(fit_batches(clone(estimator), [(X, Y[: X.shape[0]])]))
+        model_bytes(clone(model).fit_batches([(X, Y)], lambda: X))
     except (TypeError, ValueError) as error:  # scikit-learn's, such as class_weight="balanced"
         if isinstance(error, MultilabError):
             raise

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from multilab.cells.conf import names, read_settings
+from multilab.cells.method import class_names, names_in
 from multilab.core.text import excerpt
-from multilab.experiments.conf import names, read_settings
-from multilab.experiments.method import class_names, names_in
 from multilab.models.errors import DeploymentError
 from multilab.models.trusted_types import TRUSTED_VARIABLE, is_estimator, trusted_by_user
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -14,7 +16,7 @@ from multilab.core.files import is_deep
 from multilab.core.text import excerpt
 from multilab.models.errors import DeploymentError
 
-__all__ = ["METADATA_FILE", "ModelMetadata"]
+__all__ = ["METADATA_FILE", "ModelMetadata", "cost_text"]
 
 METADATA_FILE = "metadata.json"
 _SCHEMA = 1  # raised when the fields change; a model of another schema is refused
@@ -133,6 +135,25 @@ class ModelMetadata:
         except msgspec.ValidationError as error:
             raise DeploymentError(f"{path}: {error}; fit the model again") from None
         return about
+
+    @property
+    def command(self) -> str:
+        """The command that fits the model again, from its recorded settings."""
+        settings = self.evaluation.get("settings", {})
+        chosen = {
+            "dataset": settings.get("dataset", self.dataset["name"]),
+            "method": settings.get("method", self.method["name"]),
+        }
+        changed = [text for text in settings.get("changed", []) if not text.startswith(("dataset=", "tune.n_trials="))]
+        more = {"decision": settings.get("objective"), "calibration": settings.get("calibration")}
+        if settings.get("cost"):
+            more["cost"] = cost_text(settings["cost"])
+        if settings.get("tune"):
+            more["tune"] = settings["tune"]["n_trials"]
+        options = [[f"--{name}", str(value)] for name, value in chosen.items()]
+        options += [_option(text) for text in changed]
+        options += [[f"--{name}", str(value)] for name, value in more.items() if value is not None]
+        return shlex.join(["multilab", "fit", *(word for option in options for word in option)])
 
     def _check_parts(self) -> None:
         """Refuse parts that do not belong together.
@@ -333,3 +354,16 @@ class _Content(TypedDict):
     decision: NotRequired[_Decision]
     tuning: NotRequired[_Tuning]
     commit: NotRequired[str | None]
+
+
+def cost_text(cost: Mapping[str, float]) -> str:
+    """Return costs as `multilab fit --cost` takes them: ``fp=1,fn=5``."""
+    return ",".join(f"{outcome}={value!r}" for outcome, value in cost.items())
+
+
+def _option(setting: str) -> list[str]:
+    """Return a setting of the run, ``method.k=3``, as an option of `multilab fit`."""
+    name, _, value = setting.partition("=")
+    if name.startswith("method."):
+        return ["--set", f"{name.removeprefix('method.')}={value}"]
+    return ["--cv" if name == "protocol.kfold" else f"--{name.replace('.', '-')}", value]

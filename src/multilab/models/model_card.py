@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from multilab.experiments.inventory import protocol_text, setting_text
+from multilab.cells.inventory import protocol_text, setting_text
 from multilab.metrics import METRICS
 from multilab.models.card_text import CardCode, CardSection, CardTable, ModelCard, rounded
-from multilab.models.metadata import ModelMetadata
+from multilab.models.metadata import ModelMetadata, cost_text
 from multilab.models.model_limits import known_weaknesses
 
 __all__ = ["main_metric", "model_card", "score_text"]
@@ -183,7 +182,7 @@ def _decisions(about: ModelMetadata) -> Iterator[Any]:
             f"Decisions are tuned for {_title(tuned)} on out-of-fold scores of the training rows (policy: "
             f"{decision['policy']})."
             if tuned
-            else f"Decisions have the least expected cost: {_cost_text(cost)}."
+            else f"Decisions have the least expected cost: {cost_text(cost)}."
             if cost
             else "Decisions follow the method's own rule on calibrated scores."
         )
@@ -276,41 +275,13 @@ def _calibration(about: ModelMetadata) -> Iterator[Any]:
 
 
 def _reproduction(about: ModelMetadata) -> Iterator[Any]:
-    settings = about.evaluation.get("settings", {})
-    chosen = {
-        "dataset": settings.get("dataset", about.dataset["name"]),
-        "method": settings.get("method", about.method["name"]),
-    }
-    changed = [text for text in settings.get("changed", []) if not text.startswith(("dataset=", "tune.n_trials="))]
-    more = {"decision": settings.get("objective"), "calibration": settings.get("calibration")}
-    if settings.get("cost"):
-        more["cost"] = _cost_text(settings["cost"])
-    if settings.get("tune"):
-        more["tune"] = settings["tune"]["n_trials"]
-    options = [[f"--{name}", str(value)] for name, value in chosen.items()]
-    options += [_option(text) for text in changed]
-    options += [[f"--{name}", str(value)] for name, value in more.items() if value is not None]
-    arguments = ["multilab", "fit", *(word for option in options for word in option)]
     commit = f" at commit {about.commit}" if about.commit else ""
     yield f"The same command with the same versions{commit} and data of the same digest gives the same model:"
-    yield CardCode(shlex.join(arguments))
+    yield CardCode(about.command)
     yield _pairs(about.versions)
     if cells := about.evaluation["cells"]:
         yield f"Cells of the cross-validation in the store: {len(cells)}."
         yield CardCode("\n".join(cells))
-
-
-def _cost_text(cost: Mapping[str, float]) -> str:
-    """Return costs as `multilab fit --cost` takes them: ``fp=1,fn=5``."""
-    return ",".join(f"{outcome}={value!r}" for outcome, value in cost.items())
-
-
-def _option(setting: str) -> list[str]:
-    """Return a setting of the run, ``method.k=3``, as an option of `multilab fit`."""
-    name, _, value = setting.partition("=")
-    if name.startswith("method."):
-        return ["--set", f"{name.removeprefix('method.')}={value}"]
-    return ["--cv" if name == "protocol.kfold" else f"--{name.replace('.', '-')}", value]
 
 
 def _pairs(values: Mapping[str, Any]) -> CardTable:

@@ -107,7 +107,7 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
     if not complete.all():
         notes.append(f"{(~complete).sum()} rows have holes in columns that had none in training: not predicted")
     if complete.any():
-        scores, decisions = model.fitted.predict_with_scores(model.encode(rows[complete]).X)
+        scores, decisions = model.predict_encoded(model.encode(rows[complete]).X)
         tables.append(_predictions(model, bins, scores, decisions))
     if not labels:
         notes.append("no label columns: prevalence and calibration of the true labels were not tested")

@@ -22,7 +22,8 @@ from mlflow.types.schema import AnyType
 
 from multilab.core.files import signals_unwind
 from multilab.datasets.vectors import vector_columns
-from multilab.experiments.mlflow_store import (
+from multilab.models.errors import DeploymentError
+from multilab.models.mlflow_store import (
     experiment_id,
     log_dataset,
     log_values,
@@ -34,7 +35,6 @@ from multilab.experiments.mlflow_store import (
     without_password,
     writer_lock,
 )
-from multilab.models.errors import DeploymentError
 from multilab.models.model_card import main_metric, model_card
 from multilab.models.saved_model import SavedModel
 
@@ -84,7 +84,7 @@ def log_model(
     ----------
     model : SavedModel
     where : mapping
-        ``uri`` and ``artifacts``, see :func:`multilab.experiments.mlflow_store.tracking`.
+        ``uri`` and ``artifacts``, see :func:`multilab.models.mlflow_store.tracking`.
     params : mapping
         Settings to show, flat.
     source : (str, str)

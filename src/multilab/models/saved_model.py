@@ -1,17 +1,18 @@
-"""Saved model: a folder with the fitted method, the encoder of raw rows, and the metadata."""
+"""Saved model: a folder with the fitted estimator, the encoder of raw rows, and the metadata."""
 
 from __future__ import annotations
 
 import json
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from multilab.cells import MethodPipeline
 from multilab.core import read_json, write_atomically
 from multilab.core.files import not_a_file, scratch_folder
 from multilab.core.messages import pip_install
@@ -20,13 +21,12 @@ from multilab.datasets import DatasetError, EncodedRows, TableEncoder
 from multilab.datasets.columns import canonical_csr
 from multilab.models.errors import DeploymentError
 from multilab.models.metadata import METADATA_FILE, ModelMetadata
-
-if TYPE_CHECKING:
-    from multilab.models.fitted import FittedMethod
+from multilab.models.prediction import predict_rows
 
 __all__ = ["SavedModel"]
 
 _ENCODER_FILE, _MODEL_FILE = "encoder.json", "model.skops"
+_OLD_FORM = "multilab.models.fitted.FittedMethod"  # before a method was one estimator
 
 
 class SavedModel:
@@ -34,13 +34,14 @@ class SavedModel:
 
     Parameters
     ----------
-    fitted : FittedMethod
+    estimator : MethodPipeline
+        The method, fitted to encoded rows.
     encoder : TableEncoder
     metadata : ModelMetadata
     """
 
-    def __init__(self, fitted: FittedMethod, encoder: TableEncoder, metadata: ModelMetadata) -> None:
-        self.fitted = fitted
+    def __init__(self, estimator: MethodPipeline, encoder: TableEncoder, metadata: ModelMetadata) -> None:
+        self.estimator = estimator
         self.encoder = encoder
         self.metadata = metadata
 
@@ -88,7 +89,13 @@ class SavedModel:
         DatasetError
             Columns are missing or unknown, or a cell has a value that the column cannot have.
         """
-        return self.frame_of(*self.fitted.predict_with_scores(self.encode(rows, strict=strict).X), rows.index)
+        return self.frame_of(*self.predict_encoded(self.encode(rows, strict=strict).X), rows.index)
+
+    def predict_encoded(
+        self, X: Any, progress: Callable[[Iterable[int], int], Iterable[int]] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and decisions of encoded rows, see `multilab.models.prediction.predict_rows`."""
+        return predict_rows(self.estimator, X, progress)
 
     def predict_partition(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return :meth:`predict_frame` of a part of a table, which may be empty: for ``map_partitions`` of Dask.
@@ -112,7 +119,7 @@ class SavedModel:
 
     def predict_proba_frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the probabilities (or scores) alone, one column per label under the label's name."""
-        scores, _ = self.fitted.predict_with_scores(self.encode(rows).X)
+        scores, _ = self.predict_encoded(self.encode(rows).X)
         return pd.DataFrame(scores, columns=self.label_names, index=rows.index)
 
     def frame_of(self, scores: np.ndarray, decisions: np.ndarray, index: Any = None) -> pd.DataFrame:
@@ -129,7 +136,7 @@ class SavedModel:
         """
         path = Path(os.path.abspath(folder))
         with scratch_folder(path) as scratch:
-            _skops_files().dump_model(self.fitted, scratch / _MODEL_FILE)
+            _skops_files().dump_model(self.estimator, scratch / _MODEL_FILE)
             write_atomically(scratch / _ENCODER_FILE, json.dumps(self.encoder.to_json(), indent=1) + "\n")
             self.metadata.save(scratch)
             path.mkdir(exist_ok=True)
@@ -155,10 +162,17 @@ class SavedModel:
             encoder = TableEncoder.from_json(read_json(path / _ENCODER_FILE))
         except (OSError, ValueError, DatasetError):
             raise DeploymentError(f"{path / _ENCODER_FILE}: no readable encoder") from None
-        fitted = _skops_files().load_skops(path / _MODEL_FILE)
-        if type(fitted).__name__ != "FittedMethod":
-            raise DeploymentError(f"{path / _MODEL_FILE} holds a {type(fitted).__name__}, not a fitted method")
-        model = cls(fitted, encoder, metadata)
+        files = _skops_files()
+        if _OLD_FORM in files.names_in(path / _MODEL_FILE):
+            version = metadata.versions.get("multilab", "")
+            raise DeploymentError(
+                f"{path}: a model of multilab {version}, of a form that is not read any more; fit it again: "
+                f"{metadata.command}"
+            )
+        estimator = files.load_skops(path / _MODEL_FILE)
+        if not isinstance(estimator, MethodPipeline):
+            raise DeploymentError(f"{path / _MODEL_FILE} holds a {type(estimator).__name__}, not a MethodPipeline")
+        model = cls(estimator, encoder, metadata)
         model._check(path)
         return model
 
@@ -170,7 +184,7 @@ class SavedModel:
             row = np.zeros((1, self.encoder.width))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                scores, _ = self.fitted.predict_with_scores(canonical_csr(row) if self.encoder.sparse else row)
+                scores, _ = self.predict_encoded(canonical_csr(row) if self.encoder.sparse else row)
             agree = names == self.encoder.names and scores.shape[1] == len(self.label_names)
         except Exception as error:  # whatever an estimator raises whose parts are not those that it was fitted with
             reason = f"{type(error).__name__}: {excerpt(str(error))}"

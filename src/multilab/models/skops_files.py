@@ -24,7 +24,7 @@ from multilab.models.errors import DeploymentError
 from multilab.models.loaded_objects import check_objects
 from multilab.models.trusted_types import TRUSTED, TRUSTED_VARIABLE, is_trusted
 
-__all__ = ["dump_model", "load_skops", "model_bytes", "untrusted_types"]
+__all__ = ["dump_model", "load_skops", "model_bytes", "names_in", "untrusted_types"]
 
 _SCHEMA = "schema.json"
 _ENTRY = re.compile(r"schema\.json|[0-9a-f-]+\.(npy|npz|bin)")
@@ -77,6 +77,14 @@ def load_skops(path: Path) -> Any:
     except Exception as error:  # whatever the constructors of trusted types raise for damaged content
         raise DeploymentError(f"{path}: damaged ({_reason(error)}); fit the model again") from None
     return model
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the dotted names in a skops file, of which nothing is loaded; none of a file that is no such file."""
+    try:
+        return _Tree(path.read_bytes()).names
+    except Exception:  # `load_skops` says what is wrong
+        return set()
 
 
 def untrusted_types(content: bytes) -> list[str]:

@@ -25,8 +25,8 @@ TRUSTED_VARIABLE = "MULTILAB_TRUSTED_TYPES"
 
 _PARTS = frozenset(
     {
-        "multilab.models.fitted.FittedMethod",
-        "multilab.models.fitted.HeldOutDecisions",
+        *(f"multilab.cells.features.{name}" for name in ("Columns", "Scaling")),
+        *(f"multilab.cells.pipeline.{name}" for name in ("MemberScores", "MethodPipeline")),
         "multilab.decision._held_out._Precomputed",
         *(f"multilab.decision.calibrated.{name}" for name in ("_Isotonic", "_LabelByLabel", "_Levels", "_Logistic")),
         *(f"multilab.decision.metric_stack.{name}" for name in ("LabelSetModel", "_Threshold", "_Top")),

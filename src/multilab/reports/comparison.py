@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from multilab.cells.environment import environment
+from multilab.cells.execute import jobs
+from multilab.cells.inventory import setting_text
 from multilab.comparison import Recommendation
 from multilab.comparison.curve import curve_remark
 from multilab.comparison.decisions import Effects, tuned_name
 from multilab.comparison.plan import PlannedMethod, duration
 from multilab.comparison.results import Results
 from multilab.core.text import BETTER, listed
-from multilab.experiments.environment import environment
-from multilab.experiments.execute import jobs
-from multilab.experiments.inventory import setting_text
 from multilab.metrics import over_assigned
 from multilab.metrics.registry import defined
 from multilab.reports.figures.figure import Figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from multilab.experiments.method import family_of, load_method
+from multilab.cells.method import family_of, load_method
 from multilab.reports.data import ReportData, metric_direction, metric_title
 from multilab.reports.figures import Figure
 from multilab.reports.figures.diagrams import rank_figures

@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from multilab.cells.environment import environment
+from multilab.cells.errors import ExperimentError
+from multilab.cells.execute import parallel_map
+from multilab.cells.method import Method
+from multilab.cells.store import Store
 from multilab.claims.paper import find
 from multilab.core import read_json, record_checksums, report_dir, write_atomically, write_content
 from multilab.core.settings import identity
 from multilab.datasets import prepared_meta
+from multilab.datasets.prepared import dataset_facts
 from multilab.experiments.comparisons import comparisons, headline_metrics, study_ranks
 from multilab.experiments.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
-from multilab.experiments.environment import environment
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluate import dataset_facts, learned
-from multilab.experiments.execute import parallel_map
+from multilab.experiments.evaluate import learned
 from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file, study_evidence
-from multilab.experiments.method import Method
 from multilab.experiments.plan import study_cells
-from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.model_selection import split_digests
 from multilab.reports.all_pages import study_page

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.running import gather
+from multilab.cells.errors import ExperimentError
+from multilab.cells.running import scaled_rows
 from multilab.methods.forests.compact_forest import CompactForest, Kind, grow_forest, seed_at, single_precision
 from multilab.methods.forests.interactions import Found, LayerPaths, Trees, chosen_regions, layer_sets, ranked
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "diversity"
 
@@ -35,7 +35,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """
     if unit.cell is None:
         raise ExperimentError("the analysis diversity is of a method: name imldf")
-    inputs, args = gather(unit.cell, store), unit.cell.method.params
+    inputs, args = scaled_rows(unit.cell, store), unit.cell.method.params
     X, rows = single_precision(inputs.X_train), single_precision(inputs.X_test)
     Y, labels = np.asarray(inputs.Y_train), np.asarray(inputs.Y_test, dtype=float)
     forests = [_forest(args, X, Y, seed_at(unit.seed, unit.split, index), index) for index in range(args["n_forests"])]

@@ -13,8 +13,8 @@ from multilab.methods.forests.interactions import ABOVE, LayerPaths, Regions, Tr
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "regions"
 LABELS = ("high", "right", "both")

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fit_costs import Meter, model_bytes
-from multilab.experiments.method import build
-from multilab.experiments.running import gather
-from multilab.experiments.seeds import seed_estimator
+from multilab.cells.errors import ExperimentError
+from multilab.cells.fit_costs import Meter, model_bytes
+from multilab.cells.method import build
+from multilab.cells.running import scaled_rows
+from multilab.cells.seeds import seed_estimator
 from multilab.methods.forests.compact_forest import CompactForest
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "scores-table4"
 MEASURES_TIME = True
@@ -41,7 +41,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """
     if unit.cell is None:
         raise ExperimentError("the analysis table4 is of methods: name them")
-    inputs = gather(unit.cell, store)
+    inputs = scaled_rows(unit.cell, store)
     rows: list[tuple[str, float]] = []
     for suffix, layers in _depths(unit):
         method = unit.cell.method

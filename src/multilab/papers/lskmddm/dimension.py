@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from multilab.experiments import running
+from multilab.cells import running
 from multilab.metrics import score_all
 from multilab.papers.lskmddm.reducers import reducer_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "dimension"
 
@@ -24,7 +24,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """
     assert unit.cell is not None
     reducer, classifier = reducer_of(unit)
-    inputs = running.gather(unit.cell, store)
+    inputs = running.scaled_rows(unit.cell, store)
     metrics = list(unit.settings["metrics"])
     rows: dict[str, list[Any]] = {"dimension": [], "metric": [], "value": []}
     counts = sorted(map(int, unit.settings["dimensions"]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import build
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import build
 from multilab.methods.reduction.kernel_reducer import KernelReducer
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.experiments import running
+from multilab.cells import running
 from multilab.methods.reduction.kernel_mddm import KernelMDDM
 from multilab.methods.reduction.kernel_reducer import training_kernel
 from multilab.methods.reduction.ls_kernel_mddm import LSKernelMDDM
@@ -16,8 +16,8 @@ from multilab.papers.lskmddm.reducers import reducer_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "reduction_time"
 MEASURES_TIME = True
@@ -32,7 +32,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     counts. The variants take turns, so that other work on the machine meets all of them.
     """
     assert unit.cell is not None
-    inputs, settings = running.gather(unit.cell, store), unit.settings
+    inputs, settings = running.scaled_rows(unit.cell, store), unit.settings
     shared = reducer_of(unit)[0]
     reducers = {
         name: _REDUCERS[about["of"]](**{key: value for key, value in about.items() if key != "of"})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.experiments import running
+from multilab.cells import running
 from multilab.methods.kernels import kernel_matrix
 from multilab.methods.reduction.equations import KernelSpectrum, lsqr_iterates
 from multilab.methods.reduction.kernel_reducer import equal_rows, training_kernel
@@ -18,8 +18,8 @@ from multilab.papers.lskmddm.reducers import reducer_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "regularisation"
 
@@ -33,7 +33,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """
     assert unit.cell is not None
     reducer, classifier = reducer_of(unit)
-    inputs, settings = running.gather(unit.cell, store), unit.settings
+    inputs, settings = running.scaled_rows(unit.cell, store), unit.settings
     K, gamma = training_kernel(inputs.X_train, reducer.gamma, reducer.gamma_factor)
     groups = equal_rows(inputs.X_train)
     B = label_directions(group_means(centred_labels(inputs.Y_train), groups)[groups], reducer.n_components).B

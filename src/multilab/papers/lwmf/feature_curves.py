@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.experiments import running
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import build
+from multilab.cells import running
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import build
 from multilab.methods.neighbours.feature_path import mlknn_path
 from multilab.methods.neighbours.mlknn import MLkNN
 from multilab.metrics import score_all
@@ -16,8 +16,8 @@ from multilab.metrics import score_all
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "feature_curves"
 READS_CELL = True
@@ -48,7 +48,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
         raise ExperimentError(
             f"{unit.label}: expected steps select, classify with ML-kNN, and keep: [select__ranking_]"
         )
-    inputs = running.gather(unit.cell, store)
+    inputs = running.scaled_rows(unit.cell, store)
     support = stored["learned_select__support_"].astype(bool)
     by_columns = unit.settings.get("order", "ranking") == "columns"
     order = np.argsort(~support if by_columns else stored["learned_select__ranking_"], kind="stable")

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from multilab.experiments import running
-from multilab.experiments.method import build
+from multilab.cells import running
+from multilab.cells.method import build
 from multilab.methods.neighbours.mlknn import MLkNN
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "margins"
 
@@ -27,7 +27,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     ML-kNN on all features: how well the label is separated, whatever features are selected.
     """
     assert unit.cell is not None
-    inputs = running.gather(unit.cell, store)
+    inputs = running.scaled_rows(unit.cell, store)
     selector = build(unit.cell.method).named_steps["select"].fit(inputs.X_train, inputs.Y_train)
     classifier = MLkNN(k=10, s=1.0).fit(inputs.X_train, inputs.Y_train)
     scores, _ = classifier.predict_with_scores(inputs.X_test)

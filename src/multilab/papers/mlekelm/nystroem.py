@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.experiments import running
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import build
-from multilab.experiments.seeds import seed_for
+from multilab.cells import running
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import build
+from multilab.cells.seeds import seed_for
 from multilab.methods.elm.kernel_elm import KernelELM
 from multilab.methods.elm.nystroem_kernel_elm import NystroemKernelELM
 from multilab.metrics import score_all
@@ -19,8 +19,8 @@ from multilab.metrics import score_all
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "nystroem"
 _FIRST = ("train_rows", "held_out", "landmarks", "draw", "exact", "difference")
@@ -38,7 +38,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     exact = build(unit.cell.method)
     if not isinstance(exact, KernelELM) or exact.kernel != "rbf":
         raise ExperimentError(f"{unit.label}: expected the kernel machine with the kernel rbf")
-    inputs, settings = running.gather(unit.cell, store), unit.settings
+    inputs, settings = running.scaled_rows(unit.cell, store), unit.settings
     X, Y = _stacked(inputs.X_train, inputs.X_test), np.vstack([inputs.Y_train, inputs.Y_test])
     seed = seed_for(unit.seed, unit.cell.split_ref.dataset_digest, "nystroem")
     order = np.random.default_rng(seed).permutation(len(Y))

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.experiments import running
-from multilab.experiments.fitting import seeded_estimator
+from multilab.cells import running
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "seconds"
 MEASURES_TIME = True
@@ -26,9 +25,9 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     Processor seconds of one thread, not seconds of the clock: other work on the machine counts little.
     """
     assert unit.cell is not None
-    inputs, taken = running.gather(unit.cell, store), []
+    inputs, taken = running.scaled_rows(unit.cell, store), []
     for _ in range(unit.settings["repeats"]):
-        estimator = seeded_estimator(unit.cell.method, unit.cell)
+        _, estimator = running.estimator_of_cell(unit.cell).label_free()
         began = time.process_time()
         estimator.fit(inputs.X_train, inputs.Y_train)
         estimator.predict(inputs.X_test)

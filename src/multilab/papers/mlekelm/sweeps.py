@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.experiments import running
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import build
+from multilab.cells import running
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import build
 from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
 from multilab.methods.kernels import kernel_matrix
 from multilab.papers.iterations import shown_iterations
@@ -16,8 +16,8 @@ from multilab.papers.iterations import shown_iterations
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "sweeps"
 
@@ -34,7 +34,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     model, best = build(unit.cell.method), build(unit.cell.method)
     if not isinstance(model, ElasticNetKernelELM):
         raise ExperimentError(f"{unit.label}: only the elastic-net kernel machine has sweeps")
-    inputs, settings = running.gather(unit.cell, store), unit.settings
+    inputs, settings = running.scaled_rows(unit.cell, store), unit.settings
     sweeps = np.union1d(np.arange(settings["every"] + 1), shown_iterations(settings["sweeps"]))
     objectives: list[float] = []
     losses: list[float] = []

@@ -14,8 +14,8 @@ from multilab.papers.mlwse.problem import problem_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "affinity"
 

@@ -13,8 +13,8 @@ from multilab.papers.mlwse.problem import problem_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "convergence"
 _ALGORITHMS = {"l1": "apg", "l21": "bcd"}

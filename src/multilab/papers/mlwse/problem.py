@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from multilab.experiments import running
-from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import build
+from multilab.cells import running
+from multilab.cells.errors import ExperimentError
+from multilab.cells.method import build
 from multilab.methods.solvers.penalties import SparseGroupPenalty
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.stacking.objective import StackingLoss
 from multilab.metrics.registry import defined
 
 if TYPE_CHECKING:
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def problem_of(unit: Unit, store: Store) -> Problem:
     model = build(unit.cell.method)
     if not isinstance(model, MLWSE) or not unit.cell.reads or model.fit_intercept:
         raise ExperimentError(f"{unit.label}: expected MLWSE on base scores with fit_intercept at its default")
-    inputs = running.gather(unit.cell, store)
+    inputs = running.scaled_rows(unit.cell, store)
     loss, _, start = model.problem(inputs.X_train, inputs.Y_train)
     return Problem(model, loss, start, inputs.Y_train, inputs.X_test, inputs.Y_test)
 

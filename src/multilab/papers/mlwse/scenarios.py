@@ -11,8 +11,8 @@ from multilab.datasets.synthetic import sample_scenario, scenario_curve, scenari
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "scenarios"
 

@@ -13,8 +13,8 @@ from multilab.papers.mlwse.problem import problem_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "sparsity"
 _METRICS = ["hamming_loss", "example_f1", "f1_of_means"]

@@ -8,16 +8,16 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import SVC
 
+from multilab.cells.seeds import seed_estimator, seed_for
 from multilab.datasets.synthetic import sample_scenario
-from multilab.experiments.seeds import seed_estimator, seed_for
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.cells.store import Store
     from multilab.experiments.analyses import Unit
-    from multilab.experiments.store import Store
 
 FILE = "scores-table3"
 _SHARES = (0.35, 0.70)  # training | validation | test

@@ -30,12 +30,12 @@ from multilab.arena.results import (
 from multilab.arena.sets import sources_of
 from multilab.arena.summary import PROPOSALS, arena_summary
 from multilab.arena.tracks import all_pools
+from multilab.cells.conf import names
+from multilab.cells.execute import jobs, parallel_map
+from multilab.cells.progress import ProgressBar
 from multilab.core import report_dir, write_atomically, write_content
 from multilab.core.messages import pip_install, unknown_name
 from multilab.core.shell import command
-from multilab.experiments.conf import names
-from multilab.experiments.execute import jobs, parallel_map
-from multilab.experiments.progress import ProgressBar
 from multilab.experiments.study import Study, load_study
 from multilab.metrics import METRICS
 from multilab.reports.arena.data import LEADERBOARD, read_leaderboard_file

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from multilab.cells.cell import Cell
+from multilab.cells.inventory import Inventory, ResultRow, result_rows
+from multilab.cells.store import Store
 from multilab.core.text import latex
-from multilab.experiments.cells import Cell
-from multilab.experiments.inventory import Inventory, ResultRow, result_rows
-from multilab.experiments.store import Store
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import ARROWS, Entry
 from multilab.statistics import rank_rows

@@ -1,0 +1,82 @@
+"""Steps before a classifier that read no label: chosen columns and scaling."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from multilab.methods.mixed_scaler import MixedScaler
+
+__all__ = ["Columns", "Scaling"]
+
+
+class Columns(TransformerMixin, BaseEstimator):
+    """Some columns of X.
+
+    Parameters
+    ----------
+    columns : ndarray of int
+        Their numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multilab.cells import Columns
+    >>> Columns(np.array([0, 2])).fit_transform(np.array([[1.0, 2.0, 3.0]]))
+    array([[1., 3.]])
+    """
+
+    def __init__(self, columns: Any) -> None:
+        self.columns = columns
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn nothing."""
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the columns of X of shape (n, d), dense or CSR."""
+        return X[:, self.columns]
+
+
+class Scaling(TransformerMixin, BaseEstimator):
+    """Scaling of the features as a method file names it.
+
+    Parameters
+    ----------
+    kind : {"minmax", "standard"}
+        A sparse X keeps its zeros: "minmax" divides by the largest absolute value, "standard" does not centre.
+    words : ndarray of int, optional
+        Columns that hold words of free text, which stay as they are, see `multilab.methods.mixed_scaler.MixedScaler`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multilab.cells import Scaling
+    >>> Scaling("minmax").fit_transform(np.array([[1.0], [2.0], [5.0]])).ravel()
+    array([0.  , 0.25, 1.  ])
+    """
+
+    def __init__(self, kind: Literal["minmax", "standard"] = "minmax", words: Any = None) -> None:
+        self.kind = kind
+        self.words = words
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the scales of X of shape (n, d), dense or CSR."""
+        self.scaler_ = self._scaler(issparse(X)).fit(X)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def _scaler(self, sparse: bool) -> Any:
+        if self.words is not None and len(self.words):
+            return MixedScaler(self.words, self.kind)
+        if self.kind == "minmax":
+            return MaxAbsScaler() if sparse else MinMaxScaler()
+        return StandardScaler(with_mean=not sparse)
+
+    def transform(self, X: Any) -> Any:
+        """Return the scaled rows; rows beyond those seen in `fit` may lie outside [0, 1]."""
+        return self.scaler_.transform(X) if X.shape[0] else X

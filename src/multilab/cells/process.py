@@ -1,0 +1,230 @@
+"""A process for one cell, with the limits of time and memory of a study."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from multiprocessing import get_context, parent_process
+from typing import TYPE_CHECKING, Any
+
+from multilab.cells.cell import Cell, split_refs
+from multilab.cells.settings import CellLimits
+from multilab.cells.store import Store
+from multilab.datasets import prepared_meta
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+__all__ = ["CellProcess", "begin_worker", "expected_effort", "first_split", "known_to_pass", "run_cell_within"]
+
+_WALL = 20
+"""A process that computes nothing is killed after this multiple of its processor time."""
+
+_NO_MEMORY = re.compile(r"\bMemoryError\b|bad_alloc|bad_malloc|bad allocation", re.IGNORECASE)
+"""Texts by which a failed allocation is recognised, from Python and C++."""
+
+
+def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
+    """Run one cell in a separate process; return ``None``, or why it has no result.
+
+    A cell that exceeded these limits, or wider ones, before is not tried again, nor is a split of a data set
+    whose first split did. The missing cells that it reads are run first, each within its own limits; where one has no
+    result, this cell has none.
+    """
+    from multilab.cells.running import give_up
+
+    if store.has(cell.key):
+        return None
+    if failed := _failed_read(cell, store, limits):
+        return give_up(cell, store, failed)
+    if known := known_to_pass(cell, store, limits):
+        return known
+    used = functools.partial(give_up, cell, store, limits=asdict(limits))
+    began, most = time.monotonic(), limits.seconds_of(cell)
+    process = CellProcess(cell, store, most, limits.gigabytes)
+    try:
+        ended = process.join(_WALL * most)
+        reason = process.reason() if ended else f"no result after {time.monotonic() - began:.0f} s"
+    finally:
+        if process.exit_code is None:
+            process.kill()
+    if process.exit_code == -signal.SIGXCPU:
+        reason = f"more than {most:g} s of processor time"
+    elif reason is not None and _NO_MEMORY.search(reason):
+        reason = f"more than {limits.gigabytes:g} GiB of memory"
+    elif reason is None or ended:
+        return reason
+    return used(reason, seconds=time.monotonic() - began)
+
+
+def known_to_pass(cell: Cell, store: Store, limits: CellLimits) -> str | None:
+    """Return why a cell is not tried within limits: it, or the first split of its data set, exceeded them before."""
+    if known := _passed(cell, store, limits):
+        return known
+    if (first := first_split(cell)) is not None and (known := _passed(first, store, limits)):
+        from multilab.cells.running import give_up
+
+        reason = f"not run: on split 0 {known}"
+        return give_up(cell, store, reason, limits=asdict(limits), seconds=0.0)
+    return None
+
+
+def _failed_read(cell: Cell, store: Store, limits: CellLimits) -> str | None:
+    """Return which of the cells that a cell reads has no result, and why; run those that are missing."""
+    for reason_of in (_passed, run_cell_within):  # nothing is run if one is known to exceed a limit
+        for read in cell.reads:
+            if (reason := reason_of(read, store, limits)) is not None:
+                return f"{read.label} failed: {reason}"
+    return None
+
+
+def first_split(cell: Cell) -> Cell | None:
+    """Return the cell of the first split, None for that one itself and for inner folds."""
+    ref = cell.split_ref
+    if ref.split < 1 or ref.repetition or ref.inner is not None:
+        return None
+    return replace(cell, split_ref=split_refs(ref.dataset, json.loads(ref.protocol))[0])
+
+
+def _passed(cell: Cell, store: Store, limits: CellLimits) -> str | None:
+    """Return why a cell did not finish within these limits or wider ones."""
+    record: dict[str, Any] = store.failure(cell.key) or {}
+    passed = record.get("limits")
+    if not passed or passed["seconds"] < limits.seconds or passed["gigabytes"] < limits.gigabytes:
+        return None
+    return str(record["reason"])
+
+
+class CellProcess:
+    """A process that runs one cell; it starts at once.
+
+    Parameters
+    ----------
+    cell : Cell
+    store : Store
+    seconds, gigabytes : float, optional
+        Processor time and memory after which the system stops it (POSIX only).
+    work : callable, optional
+        See :func:`run_cells_within`.
+    """
+
+    def __init__(
+        self,
+        cell: Any,
+        store: Any,
+        seconds: float | None = None,
+        gigabytes: float | None = None,
+        work: Callable[[Any, Any], str | None] | None = None,
+    ) -> None:
+        self.cell = cell
+        context = get_context("fork" if sys.platform == "linux" else "spawn")
+        self._connection, theirs = context.Pipe(duplex=False)
+        arguments = (cell, store, theirs, seconds, gigabytes, work)
+        self._process: Any = context.Process(target=_work, args=arguments)  # type: ignore[attr-defined]
+        self._process.start()
+        theirs.close()
+        self.sentinel: Any = self._process.sentinel
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the process, or minus the number of the signal that killed it; None while it runs."""
+        return self._process.exitcode
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the process to end; return whether it has ended."""
+        self._process.join(timeout)
+        return self._process.exitcode is not None
+
+    def reason(self) -> str | None:
+        """Return why the finished process has no result, None if it has one.
+
+        Raises
+        ------
+        OSError
+            If the store could not be written to.
+        """
+        self._process.join()
+        try:
+            result = self._connection.recv()
+        except EOFError:
+            return f"its process was killed (exit code {self._process.exitcode}), perhaps out of memory"
+        finally:
+            self._connection.close()
+        if isinstance(result, OSError):
+            raise result
+        return result
+
+    def kill(self) -> None:
+        """Stop the process at once."""
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def _work(
+    cell: Any,
+    store: Any,
+    connection: Connection,
+    seconds: float | None,
+    gigabytes: float | None,
+    work: Callable[[Any, Any], str | None] | None,
+) -> None:
+    from multilab.cells.running import run_cell
+
+    begin_worker()
+    if sys.platform != "win32":
+        _limit(seconds, gigabytes)
+    try:
+        connection.send((work or run_cell)(cell, store))
+    except OSError as error:  # a full disk
+        connection.send(error)
+
+
+def _limit(seconds: float | None, gigabytes: float | None) -> None:
+    """Let the system stop this process when it has used more."""
+    import resource
+
+    if seconds is not None:
+        full_seconds = math.ceil(seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (full_seconds, full_seconds + 5))
+    if gigabytes is not None:
+        most = _data_bytes() + int(gigabytes * 2**30)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _data_bytes() -> int:
+    """Return the size of this process's own writable memory, 0 where the system has no such figure."""
+    try:
+        with open("/proc/self/status") as stream:
+            return next(int(line.split()[1]) * 1024 for line in stream if line.startswith("VmData:"))
+    except (OSError, StopIteration):
+        return 0
+
+
+def begin_worker() -> None:
+    """End the worker when it is interrupted or its parent dies; otherwise it would wait for work forever."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+@functools.cache
+def expected_effort(dataset: str) -> int:
+    """Return the rough effort of a dataset's cells: most methods are quadratic in rows and linear in labels."""
+    meta = prepared_meta(dataset) or {}
+    return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
