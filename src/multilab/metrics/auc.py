@@ -1,6 +1,7 @@
 """Metrics of the ranking of rows or cells by scores: AUC and average precision, macro and micro.
 
-AUC is a quotient of integers: pairs of a positive and a negative, counted through a sort.
+AUC is a quotient of integers: pairs of a positive and a negative, counted through a sort. With weights of the rows, a
+pair counts the product of two weights.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from multilab.metrics.conventions import Conventions
 from multilab.metrics.decision_counts import Value, mean_with_rule
+from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import blocks
 from multilab.metrics.label_ranks import INDEX_RULES, Ranking, average_precisions, rank_relevant
 from multilab.metrics.registry import metric
@@ -50,9 +52,10 @@ def macro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
 
 def label_auc(ranking: Ranking, conventions: Conventions) -> tuple[np.ndarray, np.ndarray]:
     """Return the area under the ROC curve of each label, and where it is undefined."""
-    drawn = ranking.drawn_labels
-    if drawn is not None:
-        return drawn.auc(_twice_loss(conventions))
+    weighted = ranking.weighted_labels()
+    if weighted is not None:
+        parts = [ordered.auc(weights, _twice_loss(conventions)) for ordered, weights in weighted]
+        return np.concatenate([auc for auc, _ in parts]), np.concatenate([one_class for _, one_class in parts])
     truth, scores = ranking.truth, ranking.scores
     n_rows, n_labels = truth.shape
     rows_of = truth.transposed()
@@ -86,33 +89,38 @@ def micro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
     >>> round(micro_auc(Y, scores), 4)
     0.8611
     """
-    positives = ranking.truth.indices.size
-    negatives = ranking.truth.n_cells - positives
-    if not positives or not negatives:
+    truth = ranking.truth
+    if not 0 < truth.indices.size < np.broadcast_to(truth.row_lengths, truth.shape[0]).sum():
         return Value(math.nan)
     levels = _levels(ranking)
-    twice_wrong = int(np.sum(levels.relevant * (2 * levels.above + _twice_loss(conventions) * levels.tied)))
-    twice_pairs = 2 * positives * negatives
+    twice_wrong = np.sum(levels.relevant * (2 * levels.above + _twice_loss(conventions) * levels.tied)).item()
+    twice_pairs = 2 * levels.relevant.sum().item() * levels.negatives
     return Value((twice_pairs - twice_wrong) / twice_pairs)
 
 
 class _Levels(NamedTuple):
-    """Counts by the distinct scores of relevant cells, ascending: relevant with it, irrelevant above and with it."""
+    """Counts by the distinct scores of relevant cells, ascending: relevant with it, irrelevant above and with it.
+
+    ``negatives`` is the number of all irrelevant cells. Cells are counted by the weights of their rows.
+    """
 
     relevant: np.ndarray
     above: np.ndarray
     tied: np.ndarray
+    negatives: float
 
 
 def _levels(ranking: Ranking) -> _Levels:
     """Count the cells of the matrix by the scores of the relevant ones."""
-    truth, scores = ranking.truth, ranking.scores
+    truth, scores, weights = ranking.truth, ranking.scores, ranking.weights
     n_rows, n_labels = truth.shape
     positives = truth.indices.size
     of_positives = []
     for start, stop in blocks(n_rows, n_labels):
         entries = truth.entries(start, stop)
         of_positives.append(scores.rows(start, stop)[entries.lists, entries.positions])
+    if weights is not None:
+        return _weighted_levels(ranking, weights, np.concatenate(of_positives))
     levels, counts = np.unique(np.concatenate(of_positives), return_counts=True)
     below, up_to = np.zeros((2, levels.size), dtype=np.int64)
     # A block as large as the positives keeps the searches few without asking for more memory than they do.
@@ -122,7 +130,29 @@ def _levels(ranking: Ranking) -> _Levels:
         up_to += np.searchsorted(ordered, levels, side="right")
     above_relevant = positives - np.cumsum(counts)
     above = n_rows * n_labels - up_to - above_relevant
-    return _Levels(counts, above, up_to - below - counts)
+    return _Levels(counts, above, up_to - below - counts, truth.n_cells - positives)
+
+
+def _weighted_levels(ranking: Ranking, weights: np.ndarray, of_positives: np.ndarray) -> _Levels:
+    """Add the weights of the cells; those of irrelevant cells from the top, so that no small sum is a difference."""
+    truth, scores = ranking.truth, ranking.scores
+    n_rows, n_labels = truth.shape
+    levels, which = np.unique(of_positives, return_inverse=True)
+    from_here, above = np.zeros((2, levels.size))
+    negatives = 0.0
+    for start, stop in blocks(n_rows, n_labels, at_least=of_positives.size):
+        block, entries = scores.rows(start, stop), truth.entries(start, stop)
+        irrelevant = block > -np.inf  # observed
+        irrelevant[entries.lists, entries.positions] = False
+        values = block[irrelevant]
+        order = np.argsort(values)
+        ordered = np.repeat(weights[start:stop], irrelevant.sum(axis=1))[order]
+        from_top = np.append(np.cumsum(ordered[::-1])[::-1], 0)
+        values = np.sort(values)
+        from_here += from_top[np.searchsorted(values, levels, side="left")]
+        above += from_top[np.searchsorted(values, levels, side="right")]
+        negatives += from_top[0]
+    return _Levels(np.bincount(which, truth.entry_weights), above, from_here - above, float(negatives))
 
 
 @metric(
@@ -161,9 +191,15 @@ def label_average_precision(ranking: Ranking, conventions: Conventions) -> tuple
     """Return the average precision of each label, and where it is undefined."""
     truth, scores = ranking.truth, ranking.scores
     ties = conventions.label_average_precision_ties
-    drawn = ranking.drawn_labels if ties == "max" else None
-    if drawn is not None:
-        return drawn.average_precision()
+    weighted = ranking.weighted_labels() if ties == "max" else None
+    if weighted is not None:
+        parts = [ordered.average_precision(weights) for ordered, weights in weighted]
+        return np.concatenate([precision for precision, _ in parts]), np.concatenate([empty for _, empty in parts])
+    if ranking.weights is not None:
+        raise MetricError(
+            f"macro average precision takes no sample_weight where label_average_precision_ties is {ties!r}: "
+            'a row that is repeated has another value than one of weight 2; choose "max"'
+        )
     rows_of = truth.transposed()
     precision = np.zeros(truth.shape[1])
     for start, stop in blocks(truth.shape[1], truth.shape[0]):
@@ -197,12 +233,12 @@ def micro_average_precision(ranking: Ranking, conventions: Conventions) -> Value
     >>> round(micro_average_precision(Y, scores), 4)
     0.7556
     """
-    positives = ranking.truth.indices.size
-    if not positives:
+    if not ranking.truth.indices.size:
         message = "average precision is undefined without a relevant cell: matrix"
         empty = np.ones(1, dtype=bool)
         value = mean_with_rule(np.zeros(1), empty, conventions.label_average_precision_empty, message).value
         return Value(value)
-    relevant, above, tied = _levels(ranking)
+    relevant, above, tied, _ = _levels(ranking)
+    positives = relevant.sum()
     up_to = np.cumsum(relevant[::-1])[::-1]
     return math.fsum((relevant / positives * (up_to / (up_to + above + tied))).tolist())

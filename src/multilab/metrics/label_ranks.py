@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from multilab.metrics import inputs
 from multilab.metrics.conventions import Conventions
+from multilab.metrics.decision_counts import safe_ratio
 from multilab.metrics.inputs import Entries, Scores, blocks, refuse_other_shape
 from multilab.metrics.label_sets import LabelSets
 
@@ -178,78 +179,73 @@ class SortedLabels:
         In this order.
     starts : ndarray of int, shape (n_ties,)
         Position of the first row of each tie in the flat order.
-    labels : ndarray of int, shape (n_ties,)
-        Label of each tie.
     first : ndarray of int, shape (n_labels,)
         First tie of each label.
+
+    Notes
+    -----
+    The methods take the weight of each row: how often a draw holds it, or ``sample_weight``. Labels that no row with a
+    weight observes are left out of what they return.
     """
 
     order: np.ndarray
     relevant: np.ndarray
     observed: np.ndarray
     starts: np.ndarray
-    labels: np.ndarray
     first: np.ndarray
 
-    def draw(self, lines: np.ndarray) -> DrawnLabels:
-        """Count the drawn rows of each tie."""
-        weights = np.bincount(lines, minlength=self.order.shape[1])[self.order] * self.observed
-        counts = np.add.reduceat(weights.ravel(), self.starts)
-        relevant = np.add.reduceat((weights * self.relevant).ravel(), self.starts)
-        return DrawnLabels(self, relevant, counts - relevant)
-
-
-@dataclass(frozen=True)
-class DrawnLabels:
-    """Numbers of relevant and irrelevant rows of a draw in each tie of the sorted labels."""
-
-    sorted: SortedLabels
-    relevant: np.ndarray
-    irrelevant: np.ndarray
-
-    def auc(self, twice_loss: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the area under the ROC curve of each label that the draw observes, and where it is undefined."""
-        wrong = self._per_label(self.relevant * (2 * self._above(self.irrelevant) + twice_loss * self.irrelevant))
-        positives, negatives = self._per_label(self.relevant), self._per_label(self.irrelevant)
+    def auc(self, weights: np.ndarray, twice_loss: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the area under the ROC curve of each label, and where it is undefined."""
+        relevant, irrelevant = self._split(weights)
+        here = np.add.reduceat(relevant.ravel(), self.starts)
+        from_here, above, negatives = self._from_top(irrelevant)
+        positives = np.add.reduceat(here, self.first)
+        wrong = np.add.reduceat(here * (2 * above + twice_loss * (from_here - above)), self.first)
         twice_pairs = 2 * positives * negatives
         kept = positives + negatives > 0
-        return ((twice_pairs - wrong) / np.maximum(twice_pairs, 1))[kept], (twice_pairs == 0)[kept]
+        return safe_ratio(twice_pairs - wrong, twice_pairs, 0)[kept], (twice_pairs == 0)[kept]
 
-    def average_precision(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the average precision of each label that the draw observes, ties as one step, and where undefined."""
-        relevant = self._above(self.relevant) + self.relevant
-        everything = relevant + self._above(self.irrelevant) + self.irrelevant
-        positives, negatives = self._per_label(self.relevant), self._per_label(self.irrelevant)
-        steps = self._per_label(self.relevant * (relevant / np.maximum(everything, 1)))
+    def average_precision(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the average precision of each label, ties as one step, and where it is undefined."""
+        relevant, irrelevant = self._split(weights)
+        here = np.add.reduceat(relevant.ravel(), self.starts)
+        found, _, positives = self._from_top(relevant)
+        others, _, negatives = self._from_top(irrelevant)
+        steps = np.add.reduceat(here * safe_ratio(found, found + others, 0), self.first)
         kept = positives + negatives > 0
-        return (steps / np.maximum(positives, 1))[kept], (positives == 0)[kept]
+        return safe_ratio(steps, positives, 0)[kept], (positives == 0)[kept]
 
-    def _per_label(self, counts: np.ndarray) -> np.ndarray:
-        return np.add.reduceat(counts, self.sorted.first)
+    def _split(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights of the relevant and of the irrelevant rows in the order of each label, elsewhere 0."""
+        ordered = weights[self.order]
+        return ordered * self.relevant, ordered * (self.observed & ~self.relevant)
 
-    def _above(self, counts: np.ndarray) -> np.ndarray:
-        """Return the counts of the ties of the same label with higher scores."""
-        up_to = np.cumsum(counts)
-        last = np.append(self.sorted.first[1:], counts.size) - 1
-        return up_to[last][self.sorted.labels] - up_to
+    def _from_top(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the sums down to each tie, those above each tie, and those of each label.
+
+        They are added from the top, because a difference of two large sums would lose the digits of a small one.
+        """
+        sums = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+        from_here = sums.ravel()[self.starts]
+        above = np.append(from_here[1:], 0)
+        above[self.first[1:] - 1] = 0  # the last tie of a label
+        return from_here, above, sums[:, 0]
 
 
-def sort_labels(truth: LabelSets, scores: Scores) -> SortedLabels | None:
-    """Sort the rows of each label; None if there are too many cells to keep."""
-    n_rows, n_labels = truth.shape
-    if n_rows * n_labels > _BLOCKS * inputs.BLOCK_CELLS:
-        return None
-    columns = scores.columns(0, n_labels)
-    order = np.argsort(columns, axis=1).astype(np.int32)
-    columns = np.take_along_axis(columns, order, axis=1)
-    relevant = np.take_along_axis(truth.to_csr().T.toarray(), order, axis=1)
+def sort_labels(scores: np.ndarray, entries: Entries) -> SortedLabels:
+    """Sort the rows of each label: lists of scores, and the relevant entries of these lists."""
+    n_labels, n_rows = scores.shape
+    order = np.argsort(scores, axis=1)
+    columns = np.take_along_axis(scores, order, axis=1)
+    relevant = np.zeros(scores.shape, dtype=bool)
+    relevant[entries.lists, entries.positions] = True
+    relevant = np.take_along_axis(relevant, order, axis=1)
     begins = np.ones(columns.shape, dtype=bool)
     begins[:, 1:] = columns[:, 1:] != columns[:, :-1]
     starts = np.flatnonzero(begins)
     labels = starts // n_rows
-    return SortedLabels(
-        order, relevant, columns > -np.inf, starts, labels, np.searchsorted(labels, np.arange(n_labels))
-    )
+    first = np.searchsorted(labels, np.arange(n_labels))
+    return SortedLabels(order.astype(np.int32), relevant, columns > -np.inf, starts, first)
 
 
 @dataclass(frozen=True)
@@ -370,18 +366,34 @@ class Ranking:
             self._per_row[key] = np.concatenate(values)
         return self._per_row[key]
 
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Weights of the rows, > 0; None if all are 1."""
+        return self.truth.weights
+
     @cached_property
     def sorted_labels(self) -> SortedLabels | None:
         """Rows of each label by their scores; None if there are too many cells to keep."""
-        return sort_labels(self.truth, self.scores)
-
-    @property
-    def drawn_labels(self) -> DrawnLabels | None:
-        """Counts by the sorted labels of the ranking that this is a selection of; None if there is none."""
-        ranking, lines = self._source or (None, None)
-        if ranking is None or lines is None or ranking.sorted_labels is None:
+        n_rows, n_labels = self.truth.shape
+        if n_rows * n_labels > _BLOCKS * inputs.BLOCK_CELLS:
             return None
-        return ranking.sorted_labels.draw(lines)
+        return sort_labels(self.scores.columns(0, n_labels), self.truth.transposed().entries(0, n_labels))
+
+    def weighted_labels(self) -> Iterator[tuple[SortedLabels, np.ndarray]] | None:
+        """Return sorted labels, block by block, and the weights of their rows.
+
+        A draw shares the sorted labels of the ranking that it is a selection of. None: every row counts once.
+        """
+        ranking, lines = self._source or (None, None)
+        if ranking is not None and lines is not None and ranking.sorted_labels is not None:
+            drawn = None if ranking.weights is None else ranking.weights[lines]
+            return iter([(ranking.sorted_labels, np.bincount(lines, drawn, ranking.truth.shape[0]))])
+        return None if self.weights is None else self._blocks_of_labels(self.weights)
+
+    def _blocks_of_labels(self, weights: np.ndarray) -> Iterator[tuple[SortedLabels, np.ndarray]]:
+        rows_of, (n_rows, n_labels) = self.truth.transposed(), self.truth.shape
+        for part in blocks(n_labels, n_rows):
+            yield sort_labels(self.scores.columns(*part), rows_of.entries(*part)), weights
 
     def take(self, lines: np.ndarray) -> Ranking:
         """Return the ranking of a selection of rows; what is known of each row is not computed again."""
