@@ -6,7 +6,8 @@ The scores are dense (0.8 GB in double precision) and made before the clock star
 with dense arguments; all values must be equal to 1e-12. scikit-learn's functions get dense truth, once with many rows
 and once with many labels; where it has no function for several labels, a loop takes the mean over labels, as its users
 do. The values must be equal to 1e-12. The same functions with weights of the rows are compared with themselves without
-weights, and with scikit-learn's with weights. A bootstrap is compared with 100 calls of the function on the rows of each draw.
+weights, and with scikit-learn's with weights. A bootstrap is compared with 100 calls of the function on the rows of
+each draw.
 """
 
 from __future__ import annotations

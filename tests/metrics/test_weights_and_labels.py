@@ -1,4 +1,4 @@
-"""`sample_weight` and `labels` of every metric, of tables and intervals, against scikit-learn, repeated rows and columns."""
+"""`sample_weight` and `labels` of metrics, tables and intervals, against scikit-learn, repeated rows, chosen columns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SKLEARN = {
     "brier_score": lambda **w: np.mean([sk.brier_score_loss(TRUTH[:, j], SCORES[:, j], **w) for j in range(Q)]),
 }
 OF_LABELS = ("macro_f1", "micro_f1", "example_f1", "macro_precision", "macro_recall", "jaccard")
-SCALES = (1 / 7, 1e-170, 2e307)  # the square of the last two is 0 or infinite
+SCALES = (1 / 7, 1e-170, 1e300)  # the square of the last two is 0 or infinite
 
 
 def given(name):

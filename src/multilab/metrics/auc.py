@@ -7,6 +7,7 @@ pair counts the product of two weights.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from multilab.metrics.conventions import Conventions
 from multilab.metrics.decision_counts import Value, mean_with_rule
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import blocks
-from multilab.metrics.label_ranks import INDEX_RULES, Ranking, average_precisions, rank_relevant
+from multilab.metrics.label_ranks import INDEX_RULES, Ranking, WeightedTies, average_precisions, rank_relevant
 from multilab.metrics.registry import metric
 
 _ZHANG = "Zhang & Zhou, IEEE TKDE 26 (2014)"
@@ -52,10 +53,12 @@ def macro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
 
 def label_auc(ranking: Ranking, conventions: Conventions) -> tuple[np.ndarray, np.ndarray]:
     """Return the area under the ROC curve of each label, and where it is undefined."""
-    weighted = ranking.weighted_labels()
-    if weighted is not None:
-        parts = [ordered.auc(weights, _twice_loss(conventions)) for ordered, weights in weighted]
-        return np.concatenate([auc for auc, _ in parts]), np.concatenate([one_class for _, one_class in parts])
+    drawn = ranking.drawn_labels
+    if drawn is not None:
+        ordered, times = drawn
+        return ordered.auc(times, _twice_loss(conventions))
+    if ranking.weights is not None:
+        return _joined(ties.auc(_twice_loss(conventions)) for ties in ranking.weighted_ties())
     truth, scores = ranking.truth, ranking.scores
     n_rows, n_labels = truth.shape
     rows_of = truth.transposed()
@@ -68,6 +71,12 @@ def label_auc(ranking: Ranking, conventions: Conventions) -> tuple[np.ndarray, n
         twice_wrong[start:stop] = ranks.sum_per_list(2 * above + _twice_loss(conventions) * tied)
     twice_pairs = 2 * positives * (truth.label_lengths - positives)
     return (twice_pairs - twice_wrong) / np.maximum(twice_pairs, 1), twice_pairs == 0
+
+
+def _joined(parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Join the values and the undefined ones of blocks of labels."""
+    values, undefined = zip(*parts, strict=True)
+    return np.concatenate(values), np.concatenate(undefined)
 
 
 def _twice_loss(conventions: Conventions) -> int:
@@ -90,38 +99,30 @@ def micro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
     0.8611
     """
     truth = ranking.truth
-    if not 0 < truth.indices.size < np.broadcast_to(truth.row_lengths, truth.shape[0]).sum():
+    if not 0 < truth.indices.size < np.sum(np.broadcast_to(truth.row_lengths, truth.shape[0])):
         return Value(math.nan)
-    levels = _levels(ranking)
-    twice_wrong = np.sum(levels.relevant * (2 * levels.above + _twice_loss(conventions) * levels.tied)).item()
-    twice_pairs = 2 * levels.relevant.sum().item() * levels.negatives
+    if ranking.weights is not None:
+        return float(_weighted_cells(ranking, ranking.weights).auc(_twice_loss(conventions))[0][0])
+    levels, positives = _levels(ranking), truth.indices.size
+    twice_wrong = int(np.sum(levels.relevant * (2 * levels.above + _twice_loss(conventions) * levels.tied)))
+    twice_pairs = 2 * positives * (int(truth.n_cells) - positives)
     return Value((twice_pairs - twice_wrong) / twice_pairs)
 
 
 class _Levels(NamedTuple):
-    """Counts by the distinct scores of relevant cells, ascending: relevant with it, irrelevant above and with it.
-
-    ``negatives`` is the number of all irrelevant cells. Cells are counted by the weights of their rows.
-    """
+    """Counts by the distinct scores of relevant cells, ascending: relevant with it, irrelevant above and with it."""
 
     relevant: np.ndarray
     above: np.ndarray
     tied: np.ndarray
-    negatives: float
 
 
 def _levels(ranking: Ranking) -> _Levels:
     """Count the cells of the matrix by the scores of the relevant ones."""
-    truth, scores, weights = ranking.truth, ranking.scores, ranking.weights
-    n_rows, n_labels = truth.shape
-    positives = truth.indices.size
-    of_positives = []
-    for start, stop in blocks(n_rows, n_labels):
-        entries = truth.entries(start, stop)
-        of_positives.append(scores.rows(start, stop)[entries.lists, entries.positions])
-    if weights is not None:
-        return _weighted_levels(ranking, weights, np.concatenate(of_positives))
-    levels, counts = np.unique(np.concatenate(of_positives), return_counts=True)
+    scores, (n_rows, n_labels) = ranking.scores, ranking.truth.shape
+    of_positives = _scores_of_positives(ranking)
+    positives = of_positives.size
+    levels, counts = np.unique(of_positives, return_counts=True)
     below, up_to = np.zeros((2, levels.size), dtype=np.int64)
     # A block as large as the positives keeps the searches few without asking for more memory than they do.
     for start, stop in blocks(n_rows, n_labels, at_least=positives):
@@ -130,29 +131,35 @@ def _levels(ranking: Ranking) -> _Levels:
         up_to += np.searchsorted(ordered, levels, side="right")
     above_relevant = positives - np.cumsum(counts)
     above = n_rows * n_labels - up_to - above_relevant
-    return _Levels(counts, above, up_to - below - counts, truth.n_cells - positives)
+    return _Levels(counts, above, up_to - below - counts)
 
 
-def _weighted_levels(ranking: Ranking, weights: np.ndarray, of_positives: np.ndarray) -> _Levels:
-    """Add the weights of the cells; those of irrelevant cells from the top, so that no small sum is a difference."""
-    truth, scores = ranking.truth, ranking.scores
-    n_rows, n_labels = truth.shape
-    levels, which = np.unique(of_positives, return_inverse=True)
+def _weighted_cells(ranking: Ranking, weights: np.ndarray) -> WeightedTies:
+    """Add the weights of the cells of the matrix, as one list, by the scores of the relevant ones."""
+    truth, scores, (n_rows, n_labels) = ranking.truth, ranking.scores, ranking.truth.shape
+    levels, which = np.unique(_scores_of_positives(ranking), return_inverse=True)
     from_here, above = np.zeros((2, levels.size))
     negatives = 0.0
-    for start, stop in blocks(n_rows, n_labels, at_least=of_positives.size):
+    for start, stop in blocks(n_rows, n_labels, at_least=which.size):
         block, entries = scores.rows(start, stop), truth.entries(start, stop)
         irrelevant = block > -np.inf  # observed
         irrelevant[entries.lists, entries.positions] = False
-        values = block[irrelevant]
-        order = np.argsort(values)
-        ordered = np.repeat(weights[start:stop], irrelevant.sum(axis=1))[order]
-        from_top = np.append(np.cumsum(ordered[::-1])[::-1], 0)
-        values = np.sort(values)
-        from_here += from_top[np.searchsorted(values, levels, side="left")]
-        above += from_top[np.searchsorted(values, levels, side="right")]
-        negatives += from_top[0]
-    return _Levels(np.bincount(which, truth.entry_weights), above, from_here - above, float(negatives))
+        values, of_rows = block[irrelevant], np.repeat(weights[start:stop], irrelevant.sum(axis=1))
+        from_top = np.append(0, np.cumsum(of_rows[np.argsort(values)[::-1]]))
+        values.sort()
+        from_here += from_top[values.size - np.searchsorted(values, levels, side="left")]
+        above += from_top[values.size - np.searchsorted(values, levels, side="right")]
+        negatives += from_top[-1]
+    relevant = np.bincount(which, np.repeat(weights, np.diff(truth.indptr)))
+    return WeightedTies(np.zeros(levels.size, dtype=np.int64), relevant, above, from_here, np.array([negatives]))
+
+
+def _scores_of_positives(ranking: Ranking) -> np.ndarray:
+    of_positives = []
+    for start, stop in blocks(*ranking.truth.shape):
+        entries = ranking.truth.entries(start, stop)
+        of_positives.append(ranking.scores.rows(start, stop)[entries.lists, entries.positions])
+    return np.concatenate(of_positives)
 
 
 @metric(
@@ -191,15 +198,17 @@ def label_average_precision(ranking: Ranking, conventions: Conventions) -> tuple
     """Return the average precision of each label, and where it is undefined."""
     truth, scores = ranking.truth, ranking.scores
     ties = conventions.label_average_precision_ties
-    weighted = ranking.weighted_labels() if ties == "max" else None
-    if weighted is not None:
-        parts = [ordered.average_precision(weights) for ordered, weights in weighted]
-        return np.concatenate([precision for precision, _ in parts]), np.concatenate([empty for _, empty in parts])
+    drawn = ranking.drawn_labels if ties == "max" else None
+    if drawn is not None:
+        ordered, times = drawn
+        return ordered.average_precision(times)
     if ranking.weights is not None:
-        raise MetricError(
-            f"macro average precision takes no sample_weight where label_average_precision_ties is {ties!r}: "
-            'a row that is repeated has another value than one of weight 2; choose "max"'
-        )
+        if ties != "max":
+            raise MetricError(
+                f"macro average precision takes no sample_weight where label_average_precision_ties is {ties!r}: "
+                'a row that is repeated has another value than one of weight 2; choose "max"'
+            )
+        return _joined(each.average_precision() for each in ranking.weighted_ties())
     rows_of = truth.transposed()
     precision = np.zeros(truth.shape[1])
     for start, stop in blocks(truth.shape[1], truth.shape[0]):
@@ -233,12 +242,14 @@ def micro_average_precision(ranking: Ranking, conventions: Conventions) -> Value
     >>> round(micro_average_precision(Y, scores), 4)
     0.7556
     """
-    if not ranking.truth.indices.size:
+    positives = ranking.truth.indices.size
+    if not positives:
         message = "average precision is undefined without a relevant cell: matrix"
         empty = np.ones(1, dtype=bool)
         value = mean_with_rule(np.zeros(1), empty, conventions.label_average_precision_empty, message).value
         return Value(value)
-    relevant, above, tied, _ = _levels(ranking)
-    positives = relevant.sum()
+    if ranking.weights is not None:
+        return float(_weighted_cells(ranking, ranking.weights).average_precision()[0][0])
+    relevant, above, tied = _levels(ranking)
     up_to = np.cumsum(relevant[::-1])[::-1]
     return math.fsum((relevant / positives * (up_to / (up_to + above + tied))).tolist())

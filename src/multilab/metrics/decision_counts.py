@@ -159,7 +159,8 @@ def count_decisions(truth: LabelSets, decisions: _DecisionRows) -> DecisionCount
     """Count true labels, predicted labels and hits of every row and label, one block of rows at a time."""
     refuse_other_shape(truth, "Y", decisions, "decisions")
     n_rows, n_labels = truth.shape
-    weights, of_entries = truth.weights, truth.entry_weights
+    weights = truth.weights
+    of_entries = None if weights is None else np.repeat(weights, np.diff(truth.indptr))
     row_predicted, row_hits = np.zeros((2, n_rows), dtype=np.int64)
     label_predicted, label_hits = np.zeros((2, n_labels), dtype=np.int64 if weights is None else np.float64)
     for start, stop in blocks(n_rows, n_labels):

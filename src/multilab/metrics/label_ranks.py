@@ -102,14 +102,8 @@ def rank_relevant(scores: np.ndarray, entries: Entries, by_index: bool) -> Relev
     -------
     RelevantRanks
     """
-    values = scores[entries.lists, entries.positions]
-    # Stable, and the entries come by ascending position: within a tie they stay so.
-    order = np.lexsort((values, entries.lists))
-    values, lists, positions = values[order], entries.lists, entries.positions[order]
-    count = values.size
-    begins = np.ones(count, dtype=bool)  # of a tie among the relevant entries of one list
-    begins[1:] = (values[1:] != values[:-1]) | (lists[1:] != lists[:-1])
-    first = np.flatnonzero(begins)
+    values, lists, positions, begins = _sorted_entries(scores, entries)
+    count, first = values.size, np.flatnonzero(begins)
     tie = np.cumsum(begins) - 1
     end = np.append(first[1:], count)[tie]
     tied_relevant = end - first[tie]
@@ -127,6 +121,17 @@ def rank_relevant(scores: np.ndarray, entries: Entries, by_index: bool) -> Relev
     return RelevantRanks(
         lists, positions, entries.starts, above, tied, later, above_relevant, tied_relevant, later_relevant
     )
+
+
+def _sorted_entries(scores: np.ndarray, entries: Entries) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, lists and positions of the relevant entries by list and score, and where a tie of them begins."""
+    values = scores[entries.lists, entries.positions]
+    # Stable, and the entries come by ascending position: within a tie they stay so.
+    order = np.lexsort((values, entries.lists))
+    values, lists = values[order], entries.lists
+    begins = np.ones(values.size, dtype=bool)
+    begins[1:] = (values[1:] != values[:-1]) | (lists[1:] != lists[:-1])
+    return values, lists, entries.positions[order], begins
 
 
 def _count_up_to(ordered: np.ndarray, lists: np.ndarray, values: np.ndarray, inclusive: bool) -> np.ndarray:
@@ -165,6 +170,79 @@ def _later_in_tie(
     return later
 
 
+@dataclass(frozen=True)
+class WeightedTies:
+    """Sums of weights for each distinct score of the relevant entries of a list, ordered by list and score.
+
+    All sums are added from the top, because a difference of two large sums would lose the digits of a small one.
+
+    Attributes
+    ----------
+    lists : ndarray of int, shape (n_ties,)
+        Index of the list of each tie.
+    relevant : ndarray of float, shape (n_ties,)
+        Weight of the relevant entries of each tie.
+    above, from_here : ndarray of float, shape (n_ties,)
+        Weight of the irrelevant entries of the list with a higher score; with a higher or the same score.
+    negatives : ndarray of float, shape (n_lists,)
+        Weight of the irrelevant entries of each list.
+    """
+
+    lists: np.ndarray
+    relevant: np.ndarray
+    above: np.ndarray
+    from_here: np.ndarray
+    negatives: np.ndarray
+
+    def auc(self, twice_loss: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the area under the ROC curve of each list, and where it is undefined."""
+        wrong = self._per_list(self.relevant * (2 * self.above + twice_loss * (self.from_here - self.above)))
+        twice_pairs = 2 * self._per_list(self.relevant) * self.negatives
+        return safe_ratio(twice_pairs - wrong, twice_pairs, 0), twice_pairs == 0
+
+    def average_precision(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the average precision of each list, ties as one step, and where it is undefined."""
+        sizes = np.bincount(self.lists, minlength=self.negatives.size)
+        place = np.cumsum(sizes)[self.lists] - 1 - np.arange(self.lists.size)  # of each tie, from the top of its list
+        sums = np.zeros((sizes.size, sizes.max(initial=0)))
+        sums[self.lists, place] = self.relevant
+        found = np.cumsum(sums, axis=1)[self.lists, place]
+        positives = self._per_list(self.relevant)
+        steps = self._per_list(self.relevant * (found / (found + self.from_here)))
+        return safe_ratio(steps, positives, 0), positives == 0
+
+    def _per_list(self, values: np.ndarray) -> np.ndarray:
+        return np.bincount(self.lists, values, self.negatives.size)
+
+
+def weigh_relevant(scores: np.ndarray, entries: Entries, weights: np.ndarray) -> WeightedTies:
+    """Add the weights of the positions above and in each tie of the relevant entries of each list.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_lists, length)
+        -inf where a cell is not observed.
+    entries : Entries
+        The relevant entries of these lists.
+    weights : ndarray of float, shape (length,)
+        Weights of the positions, > 0.
+    """
+    values, lists, positions, begins = _sorted_entries(scores, entries)
+    first = np.flatnonzero(begins)
+    relevant = np.add.reduceat(weights[positions], first) if first.size else np.zeros(0)
+    values, lists = values[first], lists[first]
+    n_lists, length = scores.shape
+    others = scores.astype(scores.dtype if scores.dtype.kind == "f" else np.float64)
+    others[entries.lists, entries.positions] = -np.inf  # relevant entries: below all irrelevant ones, and never reached
+    from_top = np.zeros((n_lists, length + 1))
+    np.cumsum(weights[np.argsort(others, axis=1)][:, ::-1], axis=1, out=from_top[:, 1:])
+    others.sort(axis=1)
+    above = from_top[lists, length - _count_up_to(others, lists, values, inclusive=True)]
+    from_here = from_top[lists, length - _count_up_to(others, lists, values, inclusive=False)]
+    negatives = from_top[np.arange(n_lists), (others > -np.inf).sum(axis=1)]
+    return WeightedTies(lists, relevant, above, from_here, negatives)
+
+
 _BLOCKS = 4  # more cells are not kept sorted
 
 
@@ -184,8 +262,8 @@ class SortedLabels:
 
     Notes
     -----
-    The methods take the weight of each row: how often a draw holds it, or ``sample_weight``. Labels that no row with a
-    weight observes are left out of what they return.
+    The methods take the weight of each row: how often a draw holds it, times its ``sample_weight``. Labels that no row
+    of the draw observes are left out of what they return.
     """
 
     order: np.ndarray
@@ -379,21 +457,21 @@ class Ranking:
             return None
         return sort_labels(self.scores.columns(0, n_labels), self.truth.transposed().entries(0, n_labels))
 
-    def weighted_labels(self) -> Iterator[tuple[SortedLabels, np.ndarray]] | None:
-        """Return sorted labels, block by block, and the weights of their rows.
-
-        A draw shares the sorted labels of the ranking that it is a selection of. None: every row counts once.
-        """
+    @property
+    def drawn_labels(self) -> tuple[SortedLabels, np.ndarray] | None:
+        """Sorted labels of the ranking that this is a selection of, and the weights of its rows; None without one."""
         ranking, lines = self._source or (None, None)
-        if ranking is not None and lines is not None and ranking.sorted_labels is not None:
-            drawn = None if ranking.weights is None else ranking.weights[lines]
-            return iter([(ranking.sorted_labels, np.bincount(lines, drawn, ranking.truth.shape[0]))])
-        return None if self.weights is None else self._blocks_of_labels(self.weights)
+        if ranking is None or lines is None or ranking.sorted_labels is None:
+            return None
+        drawn = None if ranking.weights is None else ranking.weights[lines]
+        return ranking.sorted_labels, np.bincount(lines, drawn, ranking.truth.shape[0])
 
-    def _blocks_of_labels(self, weights: np.ndarray) -> Iterator[tuple[SortedLabels, np.ndarray]]:
+    def weighted_ties(self) -> Iterator[WeightedTies]:
+        """Yield the ties of the relevant rows of each label, for blocks of labels of weighted rows."""
+        assert self.weights is not None
         rows_of, (n_rows, n_labels) = self.truth.transposed(), self.truth.shape
         for part in blocks(n_labels, n_rows):
-            yield sort_labels(self.scores.columns(*part), rows_of.entries(*part)), weights
+            yield weigh_relevant(self.scores.columns(*part), rows_of.entries(*part), self.weights)
 
     def take(self, lines: np.ndarray) -> Ranking:
         """Return the ranking of a selection of rows; what is known of each row is not computed again."""

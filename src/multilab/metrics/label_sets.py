@@ -187,11 +187,6 @@ class LabelSets:
         lengths = np.broadcast_to(self.row_lengths, self.shape[0])
         return int(lengths.sum()) if self.weights is None else float(self.weights @ lengths)
 
-    @property
-    def entry_weights(self) -> np.ndarray | None:
-        """Weight of the row of each relevant entry; None if all are 1."""
-        return None if self.weights is None else np.repeat(self.weights, np.diff(self.indptr))
-
     def entries(self, start: int, stop: int) -> Entries:
         """Return the relevant entries of the rows ``start`` to ``stop``, lists counted from ``start``."""
         starts = self.indptr[start : stop + 1] - self.indptr[start]
