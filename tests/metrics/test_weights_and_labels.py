@@ -1,4 +1,4 @@
-"""`sample_weight` and `labels` of metrics, tables and intervals, against scikit-learn, repeated rows, chosen columns."""
+"""`sample_weight` and `labels` of metrics, tables and intervals, against scikit-learn, repeated rows, columns."""
 
 from __future__ import annotations
 

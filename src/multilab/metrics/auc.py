@@ -53,12 +53,9 @@ def macro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
 
 def label_auc(ranking: Ranking, conventions: Conventions) -> tuple[np.ndarray, np.ndarray]:
     """Return the area under the ROC curve of each label, and where it is undefined."""
-    drawn = ranking.drawn_labels
-    if drawn is not None:
-        ordered, times = drawn
-        return ordered.auc(times, _twice_loss(conventions))
-    if ranking.weights is not None:
-        return _joined(ties.auc(_twice_loss(conventions)) for ties in ranking.weighted_ties())
+    weighted = ranking.weighted_labels()
+    if weighted is not None:
+        return _joined(ties.auc(_twice_loss(conventions)) for ties in weighted)
     truth, scores = ranking.truth, ranking.scores
     n_rows, n_labels = truth.shape
     rows_of = truth.transposed()
@@ -198,17 +195,14 @@ def label_average_precision(ranking: Ranking, conventions: Conventions) -> tuple
     """Return the average precision of each label, and where it is undefined."""
     truth, scores = ranking.truth, ranking.scores
     ties = conventions.label_average_precision_ties
-    drawn = ranking.drawn_labels if ties == "max" else None
-    if drawn is not None:
-        ordered, times = drawn
-        return ordered.average_precision(times)
-    if ranking.weights is not None:
-        if ties != "max":
-            raise MetricError(
-                f"macro average precision takes no sample_weight where label_average_precision_ties is {ties!r}: "
-                'a row that is repeated has another value than one of weight 2; choose "max"'
-            )
-        return _joined(each.average_precision() for each in ranking.weighted_ties())
+    if ties != "max" and ranking.weights is not None:
+        raise MetricError(
+            f"macro average precision takes no sample_weight where label_average_precision_ties is {ties!r}: "
+            'a row that is repeated has another value than one of weight 2; choose "max"'
+        )
+    weighted = ranking.weighted_labels() if ties == "max" else None
+    if weighted is not None:
+        return _joined(block.average_precision() for block in weighted)
     rows_of = truth.transposed()
     precision = np.zeros(truth.shape[1])
     for start, stop in blocks(truth.shape[1], truth.shape[0]):

@@ -174,6 +174,7 @@ def _later_in_tie(
 class WeightedTies:
     """Sums of weights for each distinct score of the relevant entries of a list, ordered by list and score.
 
+    Lists without any weight, such as labels that no row of a draw observes, are left out of what the methods return.
     All sums are added from the top, because a difference of two large sums would lose the digits of a small one.
 
     Attributes
@@ -197,8 +198,9 @@ class WeightedTies:
     def auc(self, twice_loss: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the area under the ROC curve of each list, and where it is undefined."""
         wrong = self._per_list(self.relevant * (2 * self.above + twice_loss * (self.from_here - self.above)))
-        twice_pairs = 2 * self._per_list(self.relevant) * self.negatives
-        return safe_ratio(twice_pairs - wrong, twice_pairs, 0), twice_pairs == 0
+        positives = self._per_list(self.relevant)
+        twice_pairs, kept = 2 * positives * self.negatives, positives + self.negatives > 0
+        return safe_ratio(twice_pairs - wrong, twice_pairs, 0)[kept], (twice_pairs == 0)[kept]
 
     def average_precision(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the average precision of each list, ties as one step, and where it is undefined."""
@@ -208,122 +210,65 @@ class WeightedTies:
         sums[self.lists, place] = self.relevant
         found = np.cumsum(sums, axis=1)[self.lists, place]
         positives = self._per_list(self.relevant)
-        steps = self._per_list(self.relevant * (found / (found + self.from_here)))
-        return safe_ratio(steps, positives, 0), positives == 0
+        steps = self._per_list(self.relevant * safe_ratio(found, found + self.from_here, 0))
+        kept = positives + self.negatives > 0
+        return safe_ratio(steps, positives, 0)[kept], (positives == 0)[kept]
 
     def _per_list(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self.lists, values, self.negatives.size)
 
 
-def weigh_relevant(scores: np.ndarray, entries: Entries, weights: np.ndarray) -> WeightedTies:
-    """Add the weights of the positions above and in each tie of the relevant entries of each list.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_lists, length)
-        -inf where a cell is not observed.
-    entries : Entries
-        The relevant entries of these lists.
-    weights : ndarray of float, shape (length,)
-        Weights of the positions, > 0.
-    """
-    values, lists, positions, begins = _sorted_entries(scores, entries)
-    first = np.flatnonzero(begins)
-    relevant = np.add.reduceat(weights[positions], first) if first.size else np.zeros(0)
-    values, lists = values[first], lists[first]
-    n_lists, length = scores.shape
-    others = scores.astype(scores.dtype if scores.dtype.kind == "f" else np.float64)
-    others[entries.lists, entries.positions] = -np.inf  # relevant entries: below all irrelevant ones, and never reached
-    from_top = np.zeros((n_lists, length + 1))
-    np.cumsum(weights[np.argsort(others, axis=1)][:, ::-1], axis=1, out=from_top[:, 1:])
-    others.sort(axis=1)
-    above = from_top[lists, length - _count_up_to(others, lists, values, inclusive=True)]
-    from_here = from_top[lists, length - _count_up_to(others, lists, values, inclusive=False)]
-    negatives = from_top[np.arange(n_lists), (others > -np.inf).sum(axis=1)]
-    return WeightedTies(lists, relevant, above, from_here, negatives)
-
-
-_BLOCKS = 4  # more cells are not kept sorted
-
-
 @dataclass(frozen=True)
-class SortedLabels:
-    """Rows of each label by ascending score, and the ties among them.
+class SortedLists:
+    """Lists of scores, sorted once, whose ties can be weighed with any weights of the positions.
 
     Attributes
     ----------
-    order : ndarray of int, shape (n_labels, n_rows)
-    relevant, observed : ndarray of bool, shape (n_labels, n_rows)
-        In this order.
-    starts : ndarray of int, shape (n_ties,)
-        Position of the first row of each tie in the flat order.
-    first : ndarray of int, shape (n_labels,)
-        First tie of each label.
-
-    Notes
-    -----
-    The methods take the weight of each row: how often a draw holds it, times its ``sample_weight``. Labels that no row
-    of the draw observes are left out of what they return.
+    order : ndarray of int, shape (n_lists, length)
+        Positions of the irrelevant entries of each list by descending score, then all others.
+    n_irrelevant : ndarray of int, shape (n_lists,)
+    positions : ndarray of int, shape (n_entries,)
+        Positions of the relevant entries, by list and ascending score.
+    first : ndarray of int, shape (n_ties,)
+        First relevant entry of each tie.
+    lists : ndarray of int, shape (n_ties,)
+        List of each tie.
+    above, from_here : ndarray of int, shape (n_ties,)
+        Irrelevant entries of the list with a higher score; with a higher or the same score.
     """
 
     order: np.ndarray
-    relevant: np.ndarray
-    observed: np.ndarray
-    starts: np.ndarray
+    n_irrelevant: np.ndarray
+    positions: np.ndarray
     first: np.ndarray
+    lists: np.ndarray
+    above: np.ndarray
+    from_here: np.ndarray
 
-    def auc(self, weights: np.ndarray, twice_loss: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the area under the ROC curve of each label, and where it is undefined."""
-        relevant, irrelevant = self._split(weights)
-        here = np.add.reduceat(relevant.ravel(), self.starts)
-        from_here, above, negatives = self._from_top(irrelevant)
-        positives = np.add.reduceat(here, self.first)
-        wrong = np.add.reduceat(here * (2 * above + twice_loss * (from_here - above)), self.first)
-        twice_pairs = 2 * positives * negatives
-        kept = positives + negatives > 0
-        return safe_ratio(twice_pairs - wrong, twice_pairs, 0)[kept], (twice_pairs == 0)[kept]
-
-    def average_precision(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the average precision of each label, ties as one step, and where it is undefined."""
-        relevant, irrelevant = self._split(weights)
-        here = np.add.reduceat(relevant.ravel(), self.starts)
-        found, _, positives = self._from_top(relevant)
-        others, _, negatives = self._from_top(irrelevant)
-        steps = np.add.reduceat(here * safe_ratio(found, found + others, 0), self.first)
-        kept = positives + negatives > 0
-        return safe_ratio(steps, positives, 0)[kept], (positives == 0)[kept]
-
-    def _split(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights of the relevant and of the irrelevant rows in the order of each label, elsewhere 0."""
-        ordered = weights[self.order]
-        return ordered * self.relevant, ordered * (self.observed & ~self.relevant)
-
-    def _from_top(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the sums down to each tie, those above each tie, and those of each label.
-
-        They are added from the top, because a difference of two large sums would lose the digits of a small one.
-        """
-        sums = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
-        from_here = sums.ravel()[self.starts]
-        above = np.append(from_here[1:], 0)
-        above[self.first[1:] - 1] = 0  # the last tie of a label
-        return from_here, above, sums[:, 0]
+    def weigh(self, weights: np.ndarray) -> WeightedTies:
+        """Add the weights of the positions."""
+        n_lists, length = self.order.shape
+        sums = np.zeros((n_lists, length + 1), dtype=weights.dtype)
+        np.cumsum(weights[self.order], axis=1, out=sums[:, 1:])
+        relevant = np.add.reduceat(np.append(weights[self.positions], 0), self.first)
+        above, from_here = sums[self.lists, self.above], sums[self.lists, self.from_here]
+        return WeightedTies(self.lists, relevant, above, from_here, sums[np.arange(n_lists), self.n_irrelevant])
 
 
-def sort_labels(scores: np.ndarray, entries: Entries) -> SortedLabels:
-    """Sort the rows of each label: lists of scores, and the relevant entries of these lists."""
-    n_labels, n_rows = scores.shape
-    order = np.argsort(scores, axis=1)
-    columns = np.take_along_axis(scores, order, axis=1)
-    relevant = np.zeros(scores.shape, dtype=bool)
-    relevant[entries.lists, entries.positions] = True
-    relevant = np.take_along_axis(relevant, order, axis=1)
-    begins = np.ones(columns.shape, dtype=bool)
-    begins[:, 1:] = columns[:, 1:] != columns[:, :-1]
-    starts = np.flatnonzero(begins)
-    labels = starts // n_rows
-    first = np.searchsorted(labels, np.arange(n_labels))
-    return SortedLabels(order.astype(np.int32), relevant, columns > -np.inf, starts, first)
+def sort_lists(scores: np.ndarray, entries: Entries) -> SortedLists:
+    """Sort lists of scores, -inf where a cell is not observed, and their relevant entries."""
+    values, lists, positions, begins = _sorted_entries(scores, entries)
+    first = np.flatnonzero(begins)
+    values, lists, length = values[first], lists[first], scores.shape[1]
+    others = scores.astype(scores.dtype if scores.dtype.kind == "f" else np.float64)
+    others[entries.lists, entries.positions] = -np.inf  # below all irrelevant entries
+    order = np.argsort(others, axis=1)[:, ::-1]
+    others.sort(axis=1)
+    above, from_here = (length - _count_up_to(others, lists, values, inclusive) for inclusive in (True, False))
+    return SortedLists(order, (others > -np.inf).sum(axis=1), positions, first, lists, above, from_here)
+
+
+_BLOCKS = 4  # more cells are not kept sorted
 
 
 @dataclass(frozen=True)
@@ -450,28 +395,27 @@ class Ranking:
         return self.truth.weights
 
     @cached_property
-    def sorted_labels(self) -> SortedLabels | None:
+    def sorted_labels(self) -> SortedLists | None:
         """Rows of each label by their scores; None if there are too many cells to keep."""
         n_rows, n_labels = self.truth.shape
         if n_rows * n_labels > _BLOCKS * inputs.BLOCK_CELLS:
             return None
-        return sort_labels(self.scores.columns(0, n_labels), self.truth.transposed().entries(0, n_labels))
+        return sort_lists(self.scores.columns(0, n_labels), self.truth.transposed().entries(0, n_labels))
 
-    @property
-    def drawn_labels(self) -> tuple[SortedLabels, np.ndarray] | None:
-        """Sorted labels of the ranking that this is a selection of, and the weights of its rows; None without one."""
+    def weighted_labels(self) -> Iterator[WeightedTies] | None:
+        """Return the ties of the relevant rows of each label, for blocks of labels; None if every row counts once.
+
+        A draw shares the sorted labels of the ranking that it is a selection of.
+        """
         ranking, lines = self._source or (None, None)
-        if ranking is None or lines is None or ranking.sorted_labels is None:
+        if ranking is not None and lines is not None and ranking.sorted_labels is not None:
+            drawn = None if ranking.weights is None else ranking.weights[lines]
+            return iter([ranking.sorted_labels.weigh(np.bincount(lines, drawn, ranking.truth.shape[0]))])
+        if self.weights is None:
             return None
-        drawn = None if ranking.weights is None else ranking.weights[lines]
-        return ranking.sorted_labels, np.bincount(lines, drawn, ranking.truth.shape[0])
-
-    def weighted_ties(self) -> Iterator[WeightedTies]:
-        """Yield the ties of the relevant rows of each label, for blocks of labels of weighted rows."""
-        assert self.weights is not None
-        rows_of, (n_rows, n_labels) = self.truth.transposed(), self.truth.shape
-        for part in blocks(n_labels, n_rows):
-            yield weigh_relevant(self.scores.columns(*part), rows_of.entries(*part), self.weights)
+        rows_of, weights, (n_rows, n_labels) = self.truth.transposed(), self.weights, self.truth.shape
+        sort = (sort_lists(self.scores.columns(*part), rows_of.entries(*part)) for part in blocks(n_labels, n_rows))
+        return (block.weigh(weights) for block in sort)
 
     def take(self, lines: np.ndarray) -> Ranking:
         """Return the ranking of a selection of rows; what is known of each row is not computed again."""
