@@ -126,10 +126,8 @@ class LabelSets:
             self.weight_scale = 2.0 ** (np.frexp(weights.max())[1] - 1)
             self.weights = weights[weights > 0] / self.weight_scale
         self._labels = None if labels is None else self.positions
-        if self._rows is not None:
-            cells = Cells(cells.matrix[self._rows], name)
-        if self._labels is not None:
-            cells = Cells(cells.matrix[:, self._labels], name)
+        if not self._is_complete:
+            cells = Cells(self._part(cells.matrix), name)
         checked = cells.matrix
         self.shape: tuple[int, int] = checked.shape
         self.observed = _observed(cells, name, None if y_mask is None else self.chosen(_mask(y_mask), "y_mask"))
@@ -164,7 +162,19 @@ class LabelSets:
             If the shapes, or the orders of the columns of two data frames, differ.
         """
         refuse_other_shape(self._given, "Y", given, name)
-        return given if self._rows is self._labels is None else given.take(self._rows, self._labels)
+        if self._is_complete:
+            return given
+        if sp.issparse(given.matrix):  # selected at once: ranks are counted from all stored entries
+            return type(given)(self._part(given.matrix), name)
+        return given.take(self._rows, self._labels)
+
+    @property
+    def _is_complete(self) -> bool:
+        return self._rows is None and self._labels is None
+
+    def _part(self, matrix: Any) -> Any:
+        part = matrix if self._rows is None else matrix[self._rows]
+        return part if self._labels is None else part[:, self._labels]
 
     @property
     def row_lengths(self) -> int | np.ndarray:
