@@ -5,12 +5,15 @@
 The scores are dense (0.8 GB in double precision) and made before the clock starts. A part of the rows is scored again
 with dense arguments; all values must be equal to 1e-12. scikit-learn's functions get dense truth, once with many rows
 and once with many labels; where it has no function for several labels, a loop takes the mean over labels, as its users
-do. The values must be equal to 1e-12. A bootstrap is compared with 100 calls of the function on the rows of each draw.
+do. The values must be equal to 1e-12. The same functions with weights of the rows are compared with themselves without
+weights, and with scikit-learn's with weights. A bootstrap is compared with 100 calls of the function on the rows of
+each draw.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,39 +53,49 @@ def same_values(one: dict[str, float], other: dict[str, float], what: str) -> st
     return f"DIFFERENT on {what}: {', '.join(wrong)}" if wrong else f"sparse = dense in {len(one)} values on {what}"
 
 
-def sklearn_functions() -> dict[str, Callable[[np.ndarray, np.ndarray], float]]:
+def sklearn_functions() -> dict[str, Callable[..., float]]:
     """Return scikit-learn's functions by our names."""
     from sklearn import metrics as theirs
 
-    def over_labels(function: Callable[[np.ndarray, np.ndarray], float]) -> Callable[[np.ndarray, np.ndarray], float]:
-        return lambda Y, P: float(np.mean([function(y, p) for y, p in zip(Y.T, P.T, strict=True)]))
+    def over_labels(function: Callable[..., float], **fixed: Any) -> Callable[..., float]:
+        return lambda Y, P, **w: float(np.mean([function(y, p, **fixed, **w) for y, p in zip(Y.T, P.T, strict=True)]))
 
     return {
-        "macro_average_precision": lambda Y, P: theirs.average_precision_score(Y, P, average="macro"),
-        "micro_average_precision": lambda Y, P: theirs.average_precision_score(Y, P, average="micro"),
-        "macro_auc": lambda Y, P: theirs.roc_auc_score(Y, P, average="macro"),
-        "log_loss": over_labels(lambda y, p: theirs.log_loss(y, p, labels=[0, 1])),
+        "macro_average_precision": partial(theirs.average_precision_score, average="macro"),
+        "micro_average_precision": partial(theirs.average_precision_score, average="micro"),
+        "macro_auc": partial(theirs.roc_auc_score, average="macro"),
+        "log_loss": over_labels(theirs.log_loss, labels=[0, 1]),
         "brier_score": over_labels(theirs.brier_score_loss),
-        "ndcg_at_k": lambda Y, P: theirs.ndcg_score(Y, P, k=5),
+        "ndcg_at_k": partial(theirs.ndcg_score, k=5),
         "ranking_loss": theirs.label_ranking_loss,
         "average_precision": theirs.label_ranking_average_precision_score,
     }
 
 
 def against_sklearn(n: int, q: int, repeats: int) -> list[Line]:
-    """Time single metrics and scikit-learn's functions on dense truth and probabilities."""
+    """Time single metrics and scikit-learn's functions on dense truth and probabilities, without and with weights."""
     Y, scores, _ = prediction(n, q)
     truth, P = Y.toarray(), scores / scores.max()
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, n)
     lines = []
     for name, theirs in sklearn_functions().items():
         function = ours.registry.ALL_METRICS[name].function
-        runners = {"multilab": lambda f=function: f(truth, P, "sklearn"), "sklearn": lambda f=theirs: f(truth, P)}
+        runners = {
+            "multilab": partial(function, truth, P, "sklearn"),
+            "sklearn": partial(theirs, truth, P),
+            "multilab weighted": partial(function, truth, P, "sklearn", sample_weight=weights),
+            "sklearn weighted": partial(theirs, truth, P, sample_weight=weights),
+        }
         seconds, values = race(runners, repeats)
-        ratio = seconds["sklearn"] / seconds["multilab"]
-        same = np.isclose(values["multilab"], values["sklearn"], rtol=1e-12, atol=0)
-        check = "equal values" if same else f"DIFFERENT: {values}"
-        text = f"{ratio:.1f} x as fast ({1000 * seconds['multilab']:.0f} ms)"
-        lines.append(Line(f"{name} on {n} x {q} against scikit-learn", text, ">= 1 x", ratio >= 1, check))
+        for what in ("", " weighted"):
+            ratio = seconds["sklearn" + what] / seconds["multilab" + what]
+            same = np.isclose(values["multilab" + what], values["sklearn" + what], rtol=1e-12, atol=0)
+            check = "equal values" if same else f"DIFFERENT: {values}"
+            text = f"{ratio:.1f} x as fast ({1000 * seconds['multilab' + what]:.0f} ms)"
+            lines.append(Line(f"{name}{what} on {n} x {q} against scikit-learn", text, ">= 1 x", ratio >= 1, check))
+        slower = seconds["multilab weighted"] / seconds["multilab"]
+        claim = f"{name} on {n} x {q} with weights, against without"
+        lines.append(Line(claim, f"{slower:.1f} x the time", "<= 2 x", slower <= 2))
     return lines
 
 

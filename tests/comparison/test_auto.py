@@ -22,7 +22,7 @@ from multilab.cli import main
 from multilab.comparison import ComparisonError, auto, portfolio, training_set
 from multilab.comparison.training_set import STACK, Fit, Judgement, Preparation, Stack, TrainingSet, prepared, work
 from multilab.datasets import DatasetError, DatasetWarning
-from multilab.metrics import MetricError, macro_f1
+from multilab.metrics import MetricError, macro_f1, metric, registry
 from multilab.models import load_model
 from multilab.models.serving import ModelServer
 
@@ -396,9 +396,16 @@ def test_wrong_weights_and_groups_get_one_line(table, options, message):
         quick().fit(table, "tags", **options)
 
 
-def test_a_metric_without_weights_is_refused(table):
-    with pytest.raises(MetricError, match="expected_calibration_error takes no sample_weight"):
-        quick(metric="expected_calibration_error").fit(table, "tags", sample_weight=np.ones(120))
+def test_a_metric_without_weights_is_refused(table, monkeypatch):
+    monkeypatch.setitem(registry._ALL, "smallest_set", None)  # removed after the test
+
+    @metric("Smallest set", "max", "decisions", source="this test")
+    def smallest_set(counts, conventions):
+        """Return the smallest number of predicted labels."""
+        return counts.by_row.predicted.min()
+
+    with pytest.raises(MetricError, match="smallest_set takes no sample_weight"):
+        quick(metric="smallest_set").fit(table, "tags", sample_weight=np.ones(120))
 
 
 @pytest.mark.slow

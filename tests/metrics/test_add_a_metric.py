@@ -27,7 +27,7 @@ def silent_rows(counts: DecisionCounts, conventions: Conventions) -> Value | flo
     >>> silent_rows([[1, 0], [0, 1]], [[0, 0], [1, 1]])
     0.5
     """
-    return float((counts.by_row.predicted == 0).mean())
+    return mean_of(counts.by_row.predicted == 0, weights=counts.weights)
 '''
 RANKING_METRIC = '''
 
@@ -58,6 +58,16 @@ Y, scores = rng.integers(0, 2, (20, 4)), rng.random((20, 4))
 result = score_all(Y, scores)
 assert result["silent_rows"] == silent_rows(Y, scores >= 0.5) == metrics.silent_rows(Y, scores >= 0.5)
 assert result["is_error"] == is_error(Y, scores) == metrics.is_error(Y, scores)
+rows = np.repeat(np.arange(20), 2)[:30]
+weights = np.bincount(rows, minlength=20)
+weighted = silent_rows(Y, scores >= 0.5, sample_weight=weights)
+assert np.isclose(weighted, silent_rows(Y[rows], scores[rows] >= 0.5))
+try:  # its formula does not use the weights
+    is_error(Y, scores, sample_weight=weights)
+except metrics.MetricError as error:
+    assert "is_error takes no sample_weight" in str(error)
+else:
+    raise AssertionError("unweighted value")
 assert {"silent_rows", "is_error"} <= set(METRICS) & set(metrics.__all__) & set(dir(metrics))
 assert {"silent_rows", "is_error"} <= set(completion.metrics())
 folder = Path(sys.argv[2])

@@ -1,4 +1,4 @@
-"""`sample_weight` and `labels` of every metric, against scikit-learn, repeated rows and selected columns."""
+"""`sample_weight` and `labels` of metrics, tables and intervals, against scikit-learn, repeated rows, columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from sklearn.model_selection import cross_validate
 from sklearn.multioutput import MultiOutputClassifier
 
 from multilab import metrics
-from multilab.metrics import ALL_METRICS, MetricError, get_scorer
+from multilab.metrics import ALL_METRICS, MetricError, bootstrap, get_scorer, per_label, score_all
+from multilab.metrics.registry import defined, paper_metrics
 
 RNG = np.random.default_rng(0)
 N, Q = 40, 5
@@ -47,11 +48,17 @@ SKLEARN = {
     "brier_score": lambda **w: np.mean([sk.brier_score_loss(TRUTH[:, j], SCORES[:, j], **w) for j in range(Q)]),
 }
 OF_LABELS = ("macro_f1", "micro_f1", "example_f1", "macro_precision", "macro_recall", "jaccard")
-UNWEIGHTED = ("expected_calibration_error",)
+SCALES = (1 / 7, 1e-170, 1e300)  # the square of the last two is 0 or infinite
 
 
 def given(name):
-    return DECISIONS if ALL_METRICS[name].needs == "decisions" else SCORES
+    return DECISIONS if defined(name).needs == "decisions" else SCORES
+
+
+def some_missing():
+    hidden = np.where(np.random.default_rng(5).random(TRUTH.shape) < 0.2, np.nan, TRUTH)
+    hidden[5] = np.nan
+    return hidden
 
 
 @pytest.mark.parametrize("name", SKLEARN)
@@ -69,19 +76,58 @@ def test_labels_are_those_of_scikit_learn(name):
 
 
 @pytest.mark.parametrize("conventions", ["default", "mulan", "meka", "lamda"])
-@pytest.mark.parametrize("name", sorted(set(ALL_METRICS) - set(UNWEIGHTED)))
+@pytest.mark.parametrize("name", sorted({**ALL_METRICS, **paper_metrics()}))
 def test_a_weight_counts_a_row_as_often_as_it_says(name, conventions):
-    function, rows = getattr(metrics, name), np.repeat(np.arange(N), TIMES)
-    hidden = np.where(RNG.random(TRUTH.shape) < 0.2, np.nan, TRUTH)
-    hidden[5] = np.nan
-    for Y in (TRUTH, hidden):
-        by_order_of_rows = name == "macro_average_precision" and conventions == "mulan"
-        if by_order_of_rows or ALL_METRICS[name].mean_over is None:
+    function, rows = defined(name).function, np.repeat(np.arange(N), TIMES)
+    for Y in (TRUTH, some_missing()):
+        if name == "macro_average_precision" and conventions == "mulan":
             with pytest.raises(MetricError, match="takes no sample_weight"):
-                function(Y, given(name), conventions, sample_weight=TIMES / 7)
+                function(Y, given(name), conventions, sample_weight=TIMES)
             continue
-        value = function(Y, given(name), conventions, sample_weight=TIMES / 7)
-        assert value == pytest.approx(function(Y[rows], given(name)[rows], conventions), abs=1e-12)
+        expected = function(Y[rows], given(name)[rows], conventions)
+        for scale in SCALES:
+            value = function(Y, given(name), conventions, sample_weight=TIMES * scale)
+            assert value == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("expected_calibration_error", {"n_bins": 4, "average": "micro"}),
+        ("precision_at_k", {"k": 2, "propensities": np.linspace(0.2, 1, Q)}),
+        ("ndcg_at_k", {"k": 3, "propensities": np.linspace(0.2, 1, Q)}),
+        ("recall_at_k", {"k": 1}),
+    ],
+)
+def test_weights_of_metrics_with_arguments(name, parameters):
+    rows = np.repeat(np.arange(N), TIMES)
+    for scores in (SCORES, sp.csr_array(np.where(SCORES > 0.4, SCORES, 0))):
+        value = getattr(metrics, name)(TRUTH, scores, sample_weight=TIMES, **parameters)
+        expected = getattr(metrics, name)(TRUTH[rows], scores[rows], **parameters)
+        assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_small_weights_keep_their_digits_next_to_large_ones():
+    truth, scores = np.array([[1], [1], [0], [0]]), np.array([[0.9], [0.6], [0.7], [0.1]])
+    weights = np.array([1e-9, 2e-9, 3e-9, 1e9])
+    for average in ("macro", "micro"):
+        # the last row is below all others
+        precision = sk.average_precision_score(truth[:3], scores[:3], sample_weight=weights[:3])
+        value = getattr(metrics, f"{average}_average_precision")(truth, scores, sample_weight=weights)
+        assert value == pytest.approx(precision, rel=1e-14)
+        wrong = 1 - getattr(metrics, f"{average}_auc")(1 - truth, -scores, sample_weight=weights)
+        assert wrong == pytest.approx(2 / 3 * 3e-18, abs=1e-16)
+
+
+def test_labels_sorted_in_blocks_have_the_same_weighted_values(monkeypatch):
+    names = ("macro_auc", "macro_average_precision", "micro_auc", "micro_average_precision", "log_loss", "macro_f1")
+    for Y in (TRUTH, some_missing()):
+        at_once = {name: getattr(metrics, name)(Y, given(name), sample_weight=WEIGHTS) for name in names}
+        with monkeypatch.context() as patch:
+            patch.setattr("multilab.metrics.inputs.BLOCK_CELLS", 2 * N)
+            for name in names:
+                value = getattr(metrics, name)(Y, given(name), sample_weight=WEIGHTS)
+                assert value == pytest.approx(at_once[name], abs=1e-14)
 
 
 @pytest.mark.parametrize("name", sorted(ALL_METRICS))
@@ -114,8 +160,76 @@ def test_labels_select_columns_by_position_or_name(name):
 def test_wrong_weights_and_labels_are_refused(arguments, message):
     with pytest.raises(MetricError, match=message):
         metrics.macro_f1(TRUTH, DECISIONS, **arguments)
-    with pytest.raises(MetricError, match="expected_calibration_error takes no sample_weight"):
-        metrics.expected_calibration_error(TRUTH, SCORES, sample_weight=WEIGHTS)
+    with pytest.raises(MetricError, match=message):
+        score_all(TRUTH, SCORES, **arguments)
+    with pytest.raises(MetricError, match=message):
+        per_label(TRUTH, SCORES, **arguments)
+    with pytest.raises(MetricError, match=message):
+        bootstrap("macro_f1", TRUTH, DECISIONS, **arguments)
+
+
+@pytest.mark.parametrize("hide", [False, True])
+def test_all_metrics_at_once_take_weights_and_labels(hide):
+    Y, chosen, rows = some_missing() if hide else TRUTH, [3, 0, 4], np.repeat(np.arange(N), TIMES)
+    arguments = {"metrics": list(ALL_METRICS)}
+    values = score_all(Y, SCORES, sample_weight=TIMES, labels=chosen, **arguments)
+    repeated = score_all(Y[rows][:, chosen], SCORES[rows][:, chosen], **arguments)
+    single = score_all(Y[TIMES > 0][:, chosen], SCORES[TIMES > 0][:, chosen], **arguments)
+    for name, value in values.items():  # a row that is left out counts once
+        expected = single if name.startswith("n_skipped") else repeated
+        assert value == pytest.approx(expected[name], abs=1e-12, nan_ok=True), name
+    for name in ALL_METRICS:
+        alone = getattr(metrics, name)(Y, given(name), sample_weight=TIMES, labels=chosen)
+        assert values[name] == pytest.approx(alone, abs=1e-15, nan_ok=True), name
+    frame = pd.DataFrame(Y, columns=list("abcde"))
+    named = score_all(frame, SCORES, DECISIONS, sample_weight=TIMES, labels=["d", "a", "e"], **arguments)
+    assert named == pytest.approx(values, abs=0, nan_ok=True)
+    other = np.where(np.isin(np.arange(Q), chosen), SCORES, 7.0)  # no probabilities of labels that are not measured
+    assert score_all(Y, other, labels=chosen) == score_all(Y[:, chosen], SCORES[:, chosen])
+
+
+@pytest.mark.parametrize("hide", [False, True])
+def test_the_table_of_labels_takes_weights_and_labels(hide):
+    Y, rows = some_missing() if hide else TRUTH, np.repeat(np.arange(N), TIMES)
+    Y = np.where(np.arange(Q) == 2, np.nan, Y) if hide else Y
+    limits = np.linspace(0.3, 0.7, Q)
+    repeated = per_label(Y[rows], SCORES[rows], threshold=limits)
+    for scale in SCALES:
+        table = per_label(Y, SCORES, threshold=limits, sample_weight=TIMES * scale)
+        table[["observed", "count", "predicted"]] /= scale
+        pd.testing.assert_frame_equal(table, repeated, check_dtype=False, rtol=1e-12)
+    table = per_label(Y, SCORES, threshold=limits, sample_weight=TIMES, labels=[4, 2, 1])
+    expected = repeated.loc[[4, 2, 1]].reset_index(drop=True)
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False, rtol=1e-12)
+    frame = pd.DataFrame(Y, columns=list("abcde"))
+    named = per_label(frame, decisions=DECISIONS, labels=["e", "b"])
+    assert named["label"].tolist() == ["e", "b"]
+    expected = per_label(frame, decisions=DECISIONS).loc[[4, 1]].reset_index(drop=True)
+    pd.testing.assert_frame_equal(named, expected)
+
+
+@pytest.mark.parametrize("hide", [False, True])
+@pytest.mark.parametrize("name", sorted(ALL_METRICS))
+def test_weights_and_labels_of_draws_are_those_of_their_rows(name, hide):
+    Y, chosen, kept = some_missing() if hide else TRUTH, [3, 0, 4], WEIGHTS > 0
+    if hide:
+        kept = kept & ~np.isnan(Y[:, chosen]).all(axis=1)
+    arguments = {"n_draws": 20, "random_state": 3, "labels": chosen, "sample_weight": WEIGHTS}
+    interval = bootstrap(name, Y, given(name), **arguments)
+    y, p, w = Y[kept][:, chosen], given(name)[kept][:, chosen], WEIGHTS[kept]
+    rng, function = np.random.default_rng(3), getattr(metrics, name)
+    drawn = [rng.integers(0, len(y), len(y)) for _ in range(20)]
+    values = [function(y[rows], p[rows], sample_weight=w[rows]) for rows in drawn]
+    assert interval.value == pytest.approx(function(y, p, sample_weight=w), abs=1e-12)
+    assert interval.low == pytest.approx(np.quantile(values, 0.025), abs=1e-12)
+    assert interval.standard_error == pytest.approx(np.std(values, ddof=1), abs=1e-12)
+
+
+def test_a_function_of_ones_own_gets_the_weights_of_the_rows_of_a_draw():
+    arguments = {"n_draws": 30, "random_state": 0, "sample_weight": np.maximum(WEIGHTS, 0.1), "labels": [0, 2]}
+    theirs = bootstrap(sk.f1_score, TRUTH, DECISIONS, average="macro", zero_division=0, **arguments)
+    ours = bootstrap("macro_f1", TRUTH, DECISIONS, **arguments)
+    assert (theirs.low, theirs.high) == pytest.approx((ours.low, ours.high), abs=1e-12)
 
 
 def test_scorers_take_labels_and_weights_also_by_routing():

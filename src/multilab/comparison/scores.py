@@ -13,7 +13,6 @@ from multilab.comparison.board import board_of, summed
 from multilab.comparison.plan import PlannedMethod
 from multilab.metrics import per_label, score_all
 from multilab.metrics.registry import defined
-from multilab.metrics.weighted import public_function
 from multilab.statistics import Leaderboard
 from multilab.statistics.result_files import CELL
 
@@ -118,9 +117,5 @@ def metric_values(
     """Return metrics of one prediction, NaN for metrics of probabilities where the scores are none."""
     probabilities = bool(scores.min() >= 0 and scores.max() <= 1)
     known = [name for name in metrics if probabilities or defined(name).needs != "probabilities"]
-    if sample_weight is not None:
-        given = {name: decisions if defined(name).needs == "decisions" else scores for name in known}
-        values = {name: public_function(name)(Y, one, sample_weight=sample_weight) for name, one in given.items()}
-    else:
-        values = score_all(Y, scores, decisions, metrics=known) if known else {}
+    values = score_all(Y, scores, decisions, metrics=known, sample_weight=sample_weight) if known else {}
     return {name: float(values.get(name, np.nan)) for name in metrics}

@@ -29,7 +29,6 @@ from multilab.metrics.scorers import get_scorer, get_scorer_names
 from multilab.metrics.scoring import score_all
 from multilab.metrics.top_labels import label_propensities
 from multilab.metrics.value_bounds import Bounds, bounds
-from multilab.metrics.weighted import public_function
 
 __all__ = [
     "METRICS",
@@ -58,7 +57,7 @@ __all__ += sorted(ALL_METRICS)
 
 def __getattr__(name: str) -> Callable[..., float]:
     if name in ALL_METRICS:
-        return public_function(name)
+        return ALL_METRICS[name].function
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -16,7 +16,7 @@ from multilab.metrics.decision_counts import DecisionCounts, SetSizes, count_dec
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Decisions, blocks, refuse_other_order
 from multilab.metrics.label_ranks import Ranking
-from multilab.metrics.label_sets import LabelSets, observed_only
+from multilab.metrics.label_sets import LabelSets, checked_weights, observed_only
 from multilab.metrics.registry import defined, measure
 
 __all__ = ["BootstrapInterval", "bootstrap"]
@@ -63,20 +63,23 @@ def bootstrap(
     level: float = 0.95,
     n_draws: int = 1000,
     random_state: int | np.random.Generator | None = None,
+    sample_weight: Any = None,
+    labels: Any = None,
     y_mask: Any = None,
     **parameters: Any,
 ) -> BootstrapInterval:
     """Return a percentile interval of a metric over resampled instances.
 
-    Every draw takes n of the n rows with replacement. The fitted model stays the same: the interval covers the choice
-    of test rows only. Metrics of rows and of decisions need no second pass over the matrices, macro AUC and macro
-    average precision no second sort (up to 8 million cells); the others are computed from the rows of each draw.
+    Every draw takes n of the n rows with replacement; a row keeps its weight in each draw. The fitted model stays the
+    same: the interval covers the choice of test rows only. Metrics of rows and of decisions need no second pass over
+    the matrices, macro AUC and macro average precision no second sort (up to 8 million cells); the others are computed
+    from the rows of each draw.
 
     Parameters
     ----------
     metric : str or callable
         Name of a metric, or a function ``metric(Y, given, **parameters) -> float`` of your own, which gets the rows of
-        each draw (without ``conventions`` and ``y_mask``).
+        each draw, and ``sample_weight`` and ``labels`` if these are given (but neither ``conventions`` nor ``y_mask``).
     Y : array-like or sparse, shape (n_rows, n_labels)
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     given : array-like or sparse, shape (n_rows, n_labels)
@@ -88,6 +91,10 @@ def bootstrap(
     n_draws : int, default 1000
     random_state : int, Generator or None
         The same integer draws the same rows for every metric and model: intervals of differences can be paired.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+    labels : sequence of int or str, optional
+        The labels to measure, by position, or by name where Y is a data frame. None: all.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label of Y was observed.
     **parameters
@@ -122,14 +129,18 @@ def bootstrap(
     if callable(metric):
         if y_mask is not None:
             raise MetricError("y_mask is for metrics by name: mark unobserved cells in Y for a function of your own")
-        return _interval(*_values_of_function(metric, Y, given, parameters, rng, n_draws), level, str(metric))
+        if labels is not None:
+            parameters["labels"] = labels
+        values_of = _values_of_function(metric, Y, given, sample_weight, parameters, rng, n_draws)
+        return _interval(*values_of, level, str(metric))
     chosen, definition = resolve(conventions), defined(metric)
+    truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
     if definition.needs == "decisions":
-        truth, decisions = observed_only(LabelSets(Y, y_mask=y_mask), Decisions(given), "decisions")
+        truth, decisions = observed_only(truth, truth.chosen(Decisions(given), "decisions"))
         sample: Any = count_decisions(truth, decisions)
         draws: Iterator[Any] = _drawn_counts(truth, decisions, sample, rng, n_draws)
     else:
-        sample = measure(Y, given, definition.needs, chosen, y_mask)
+        sample = measure(truth, given, definition.needs, chosen)
         draws = _drawn_rankings(sample, rng, n_draws)
     value = definition.value(sample, chosen, **parameters).value
     values = np.array([definition.value(draw, chosen, **parameters).value for draw in draws])
@@ -150,6 +161,7 @@ def _values_of_function(
     function: Callable[..., float],
     Y: Any,
     given: Any,
+    sample_weight: Any,
     parameters: dict[str, Any],
     rng: np.random.Generator,
     n_draws: int,
@@ -160,10 +172,14 @@ def _values_of_function(
     n_rows = Y.shape[0]
     if given.shape[0] != n_rows:
         raise MetricError(f"Y has {n_rows} rows but the second argument has {given.shape[0]}")
+    weights = None if sample_weight is None else checked_weights(sample_weight, n_rows)
     drawn = (rng.integers(0, n_rows, n_rows) for _ in range(n_draws))
-    return float(function(Y, given, **parameters)), np.array(
-        [function(Y[rows], given[rows], **parameters) for rows in drawn]
-    )
+
+    def value(rows: Any) -> float:
+        weighted = {} if weights is None else {"sample_weight": weights[rows]}
+        return float(function(Y[rows], given[rows], **weighted, **parameters))
+
+    return value(slice(None)), np.array([value(rows) for rows in drawn])
 
 
 def _drawn_rankings(ranking: Ranking, rng: np.random.Generator, n_draws: int) -> Iterator[Ranking]:
@@ -185,14 +201,21 @@ def _drawn_counts(
     if truth.observed is not None:
         seen = [sp.csr_array(truth.observed.rows(*part)) for part in blocks(n_rows, n_labels)]
         parts.append(sp.vstack(seen, format="csr").astype(np.int64))
+    row_weights = truth.weights
     of_rows = (counts.by_row.true, counts.by_row.predicted, counts.by_row.hits)
     step = max(1, _WEIGHT_CELLS // n_rows)
     for first in range(0, n_draws, step):
         lines = rng.integers(0, n_rows, (min(step, n_draws - first), n_rows))
-        weights = np.stack([np.bincount(drawn, minlength=n_rows) for drawn in lines])
+        weights: Any = np.stack([np.bincount(drawn, minlength=n_rows) for drawn in lines])
+        if row_weights is not None:
+            weights = weights * row_weights
         sums = [(part.T @ weights.T).T for part in parts]
         for draw, drawn in enumerate(lines):
             rows = SetSizes(*(sizes[drawn] for sizes in of_rows))
             kept = sums[3][draw] > 0 if len(sums) > 3 else slice(None)
             of_labels = SetSizes(*(part[draw][kept] for part in sums[:3]))
-            yield DecisionCounts((n_rows, of_labels.true.size), rows, of_labels, int(lengths[drawn].sum()))
+            shape, cells = (n_rows, of_labels.true.size), lengths[drawn]
+            if row_weights is None:
+                yield DecisionCounts(shape, rows, of_labels, int(cells.sum()))
+            else:
+                yield DecisionCounts(shape, rows, of_labels, row_weights[drawn] @ cells, row_weights[drawn])

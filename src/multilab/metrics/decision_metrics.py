@@ -7,7 +7,7 @@ and every label.
 from __future__ import annotations
 
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.decision_counts import DecisionCounts, Value, mean_where_defined, safe_ratio
+from multilab.metrics.decision_counts import DecisionCounts, Value, mean_of, mean_where_defined, safe_ratio
 from multilab.metrics.registry import metric
 
 _GODBOLE = "Godbole & Sarawagi, PAKDD 2004"
@@ -53,7 +53,7 @@ def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> Value |
     0.3333
     """
     rows = counts.by_row
-    return int(((rows.true == rows.hits) & (rows.predicted == rows.hits)).sum()) / counts.shape[0]
+    return mean_of((rows.true == rows.hits) & (rows.predicted == rows.hits), weights=counts.weights)
 
 
 @metric(
@@ -84,9 +84,8 @@ def jaccard(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     0.3333
     """
     rows = counts.by_row
-    return mean_where_defined(
-        safe_ratio(rows.hits, rows.true + rows.predicted - rows.hits, conventions.jaccard_both_empty)
-    )
+    index = safe_ratio(rows.hits, rows.true + rows.predicted - rows.hits, conventions.jaccard_both_empty)
+    return mean_where_defined(index, weights=counts.weights)
 
 
 @metric(
@@ -116,7 +115,8 @@ def example_precision(counts: DecisionCounts, conventions: Conventions) -> Value
     >>> round(example_precision(Y, decisions, "sklearn"), 4)
     0.5
     """
-    return mean_where_defined(counts.by_row.precision(conventions.example_both_empty, conventions.one_empty))
+    precision = counts.by_row.precision(conventions.example_both_empty, conventions.one_empty)
+    return mean_where_defined(precision, weights=counts.weights)
 
 
 @metric(
@@ -146,7 +146,8 @@ def example_recall(counts: DecisionCounts, conventions: Conventions) -> Value | 
     >>> round(example_recall(Y, decisions, "sklearn"), 4)
     0.5
     """
-    return mean_where_defined(counts.by_row.recall(conventions.example_both_empty, conventions.one_empty))
+    recall = counts.by_row.recall(conventions.example_both_empty, conventions.one_empty)
+    return mean_where_defined(recall, weights=counts.weights)
 
 
 @metric(
@@ -175,7 +176,7 @@ def example_f1(counts: DecisionCounts, conventions: Conventions) -> Value | floa
     >>> round(example_f1(Y, decisions, "sklearn"), 4)
     0.4444
     """
-    return mean_where_defined(counts.by_row.f1(conventions.example_both_empty))
+    return mean_where_defined(counts.by_row.f1(conventions.example_both_empty), weights=counts.weights)
 
 
 @metric(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from multilab.metrics import inputs
 from multilab.metrics.conventions import Conventions
+from multilab.metrics.decision_counts import safe_ratio
 from multilab.metrics.inputs import Entries, Scores, blocks, refuse_other_shape
 from multilab.metrics.label_sets import LabelSets
 
@@ -101,14 +102,8 @@ def rank_relevant(scores: np.ndarray, entries: Entries, by_index: bool) -> Relev
     -------
     RelevantRanks
     """
-    values = scores[entries.lists, entries.positions]
-    # Stable, and the entries come by ascending position: within a tie they stay so.
-    order = np.lexsort((values, entries.lists))
-    values, lists, positions = values[order], entries.lists, entries.positions[order]
-    count = values.size
-    begins = np.ones(count, dtype=bool)  # of a tie among the relevant entries of one list
-    begins[1:] = (values[1:] != values[:-1]) | (lists[1:] != lists[:-1])
-    first = np.flatnonzero(begins)
+    values, lists, positions, begins = _sorted_entries(scores, entries)
+    count, first = values.size, np.flatnonzero(begins)
     tie = np.cumsum(begins) - 1
     end = np.append(first[1:], count)[tie]
     tied_relevant = end - first[tie]
@@ -126,6 +121,17 @@ def rank_relevant(scores: np.ndarray, entries: Entries, by_index: bool) -> Relev
     return RelevantRanks(
         lists, positions, entries.starts, above, tied, later, above_relevant, tied_relevant, later_relevant
     )
+
+
+def _sorted_entries(scores: np.ndarray, entries: Entries) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, lists and positions of the relevant entries by list and score, and where a tie of them begins."""
+    values = scores[entries.lists, entries.positions]
+    # Stable, and the entries come by ascending position: within a tie they stay so.
+    order = np.lexsort((values, entries.lists))
+    values, lists = values[order], entries.lists
+    begins = np.ones(values.size, dtype=bool)
+    begins[1:] = (values[1:] != values[:-1]) | (lists[1:] != lists[:-1])
+    return values, lists, entries.positions[order], begins
 
 
 def _count_up_to(ordered: np.ndarray, lists: np.ndarray, values: np.ndarray, inclusive: bool) -> np.ndarray:
@@ -164,92 +170,105 @@ def _later_in_tie(
     return later
 
 
-_BLOCKS = 4  # more cells are not kept sorted
-
-
 @dataclass(frozen=True)
-class SortedLabels:
-    """Rows of each label by ascending score, and the ties among them.
+class WeightedTies:
+    """Sums of weights for each distinct score of the relevant entries of a list, ordered by list and score.
+
+    Lists without any weight, such as labels that no row of a draw observes, are left out of what the methods return.
+    All sums are added from the top, because a difference of two large sums would lose the digits of a small one.
 
     Attributes
     ----------
-    order : ndarray of int, shape (n_labels, n_rows)
-    relevant, observed : ndarray of bool, shape (n_labels, n_rows)
-        In this order.
-    starts : ndarray of int, shape (n_ties,)
-        Position of the first row of each tie in the flat order.
-    labels : ndarray of int, shape (n_ties,)
-        Label of each tie.
-    first : ndarray of int, shape (n_labels,)
-        First tie of each label.
+    lists : ndarray of int, shape (n_ties,)
+        Index of the list of each tie.
+    relevant : ndarray of float, shape (n_ties,)
+        Weight of the relevant entries of each tie.
+    above, from_here : ndarray of float, shape (n_ties,)
+        Weight of the irrelevant entries of the list with a higher score; with a higher or the same score.
+    negatives : ndarray of float, shape (n_lists,)
+        Weight of the irrelevant entries of each list.
     """
 
-    order: np.ndarray
+    lists: np.ndarray
     relevant: np.ndarray
-    observed: np.ndarray
-    starts: np.ndarray
-    labels: np.ndarray
-    first: np.ndarray
+    above: np.ndarray
+    from_here: np.ndarray
+    negatives: np.ndarray
 
-    def draw(self, lines: np.ndarray) -> DrawnLabels:
-        """Count the drawn rows of each tie."""
-        weights = np.bincount(lines, minlength=self.order.shape[1])[self.order] * self.observed
-        counts = np.add.reduceat(weights.ravel(), self.starts)
-        relevant = np.add.reduceat((weights * self.relevant).ravel(), self.starts)
-        return DrawnLabels(self, relevant, counts - relevant)
+    def auc(self, twice_loss: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the area under the ROC curve of each list, and where it is undefined."""
+        wrong = self._per_list(self.relevant * (2 * self.above + twice_loss * (self.from_here - self.above)))
+        positives = self._per_list(self.relevant)
+        twice_pairs, kept = 2 * positives * self.negatives, positives + self.negatives > 0
+        return safe_ratio(twice_pairs - wrong, twice_pairs, 0)[kept], (twice_pairs == 0)[kept]
+
+    def average_precision(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the average precision of each list, ties as one step, and where it is undefined."""
+        sizes = np.bincount(self.lists, minlength=self.negatives.size)
+        place = np.cumsum(sizes)[self.lists] - 1 - np.arange(self.lists.size)  # of each tie, from the top of its list
+        sums = np.zeros((sizes.size, sizes.max(initial=0)))
+        sums[self.lists, place] = self.relevant
+        found = np.cumsum(sums, axis=1)[self.lists, place]
+        positives = self._per_list(self.relevant)
+        steps = self._per_list(self.relevant * safe_ratio(found, found + self.from_here, 0))
+        kept = positives + self.negatives > 0
+        return safe_ratio(steps, positives, 0)[kept], (positives == 0)[kept]
+
+    def _per_list(self, values: np.ndarray) -> np.ndarray:
+        return np.bincount(self.lists, values, self.negatives.size)
 
 
 @dataclass(frozen=True)
-class DrawnLabels:
-    """Numbers of relevant and irrelevant rows of a draw in each tie of the sorted labels."""
+class SortedLists:
+    """Lists of scores, sorted once, whose ties can be weighed with any weights of the positions.
 
-    sorted: SortedLabels
-    relevant: np.ndarray
-    irrelevant: np.ndarray
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_lists, length)
+        Positions of the irrelevant entries of each list by descending score, then all others.
+    n_irrelevant : ndarray of int, shape (n_lists,)
+    positions : ndarray of int, shape (n_entries,)
+        Positions of the relevant entries, by list and ascending score.
+    first : ndarray of int, shape (n_ties,)
+        First relevant entry of each tie.
+    lists : ndarray of int, shape (n_ties,)
+        List of each tie.
+    above, from_here : ndarray of int, shape (n_ties,)
+        Irrelevant entries of the list with a higher score; with a higher or the same score.
+    """
 
-    def auc(self, twice_loss: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the area under the ROC curve of each label that the draw observes, and where it is undefined."""
-        wrong = self._per_label(self.relevant * (2 * self._above(self.irrelevant) + twice_loss * self.irrelevant))
-        positives, negatives = self._per_label(self.relevant), self._per_label(self.irrelevant)
-        twice_pairs = 2 * positives * negatives
-        kept = positives + negatives > 0
-        return ((twice_pairs - wrong) / np.maximum(twice_pairs, 1))[kept], (twice_pairs == 0)[kept]
+    order: np.ndarray
+    n_irrelevant: np.ndarray
+    positions: np.ndarray
+    first: np.ndarray
+    lists: np.ndarray
+    above: np.ndarray
+    from_here: np.ndarray
 
-    def average_precision(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the average precision of each label that the draw observes, ties as one step, and where undefined."""
-        relevant = self._above(self.relevant) + self.relevant
-        everything = relevant + self._above(self.irrelevant) + self.irrelevant
-        positives, negatives = self._per_label(self.relevant), self._per_label(self.irrelevant)
-        steps = self._per_label(self.relevant * (relevant / np.maximum(everything, 1)))
-        kept = positives + negatives > 0
-        return (steps / np.maximum(positives, 1))[kept], (positives == 0)[kept]
-
-    def _per_label(self, counts: np.ndarray) -> np.ndarray:
-        return np.add.reduceat(counts, self.sorted.first)
-
-    def _above(self, counts: np.ndarray) -> np.ndarray:
-        """Return the counts of the ties of the same label with higher scores."""
-        up_to = np.cumsum(counts)
-        last = np.append(self.sorted.first[1:], counts.size) - 1
-        return up_to[last][self.sorted.labels] - up_to
+    def weigh(self, weights: np.ndarray) -> WeightedTies:
+        """Add the weights of the positions."""
+        n_lists, length = self.order.shape
+        sums = np.zeros((n_lists, length + 1), dtype=weights.dtype)
+        np.cumsum(weights[self.order], axis=1, out=sums[:, 1:])
+        relevant = np.add.reduceat(np.append(weights[self.positions], 0), self.first)
+        above, from_here = sums[self.lists, self.above], sums[self.lists, self.from_here]
+        return WeightedTies(self.lists, relevant, above, from_here, sums[np.arange(n_lists), self.n_irrelevant])
 
 
-def sort_labels(truth: LabelSets, scores: Scores) -> SortedLabels | None:
-    """Sort the rows of each label; None if there are too many cells to keep."""
-    n_rows, n_labels = truth.shape
-    if n_rows * n_labels > _BLOCKS * inputs.BLOCK_CELLS:
-        return None
-    columns = scores.columns(0, n_labels)
-    order = np.argsort(columns, axis=1).astype(np.int32)
-    columns = np.take_along_axis(columns, order, axis=1)
-    relevant = np.take_along_axis(truth.to_csr().T.toarray(), order, axis=1)
-    begins = np.ones(columns.shape, dtype=bool)
-    begins[:, 1:] = columns[:, 1:] != columns[:, :-1]
-    starts = np.flatnonzero(begins)
-    labels = starts // n_rows
-    return SortedLabels(
-        order, relevant, columns > -np.inf, starts, labels, np.searchsorted(labels, np.arange(n_labels))
-    )
+def sort_lists(scores: np.ndarray, entries: Entries) -> SortedLists:
+    """Sort lists of scores, -inf where a cell is not observed, and their relevant entries."""
+    values, lists, positions, begins = _sorted_entries(scores, entries)
+    first = np.flatnonzero(begins)
+    values, lists, length = values[first], lists[first], scores.shape[1]
+    others = scores.astype(scores.dtype if scores.dtype.kind == "f" else np.float64)
+    others[entries.lists, entries.positions] = -np.inf  # below all irrelevant entries
+    order = np.argsort(others, axis=1)[:, ::-1]
+    others.sort(axis=1)
+    above, from_here = (length - _count_up_to(others, lists, values, inclusive) for inclusive in (True, False))
+    return SortedLists(order, (others > -np.inf).sum(axis=1), positions, first, lists, above, from_here)
+
+
+_BLOCKS = 4  # more cells are not kept sorted
 
 
 @dataclass(frozen=True)
@@ -370,18 +389,33 @@ class Ranking:
             self._per_row[key] = np.concatenate(values)
         return self._per_row[key]
 
-    @cached_property
-    def sorted_labels(self) -> SortedLabels | None:
-        """Rows of each label by their scores; None if there are too many cells to keep."""
-        return sort_labels(self.truth, self.scores)
-
     @property
-    def drawn_labels(self) -> DrawnLabels | None:
-        """Counts by the sorted labels of the ranking that this is a selection of; None if there is none."""
-        ranking, lines = self._source or (None, None)
-        if ranking is None or lines is None or ranking.sorted_labels is None:
+    def weights(self) -> np.ndarray | None:
+        """Weights of the rows, > 0; None if all are 1."""
+        return self.truth.weights
+
+    @cached_property
+    def sorted_labels(self) -> SortedLists | None:
+        """Rows of each label by their scores; None if there are too many cells to keep."""
+        n_rows, n_labels = self.truth.shape
+        if n_rows * n_labels > _BLOCKS * inputs.BLOCK_CELLS:
             return None
-        return ranking.sorted_labels.draw(lines)
+        return sort_lists(self.scores.columns(0, n_labels), self.truth.transposed().entries(0, n_labels))
+
+    def weighted_labels(self) -> Iterator[WeightedTies] | None:
+        """Return the ties of the relevant rows of each label, for blocks of labels; None if every row counts once.
+
+        A draw shares the sorted labels of the ranking that it is a selection of.
+        """
+        ranking, lines = self._source or (None, None)
+        if ranking is not None and lines is not None and ranking.sorted_labels is not None:
+            drawn = None if ranking.weights is None else ranking.weights[lines]
+            return iter([ranking.sorted_labels.weigh(np.bincount(lines, drawn, ranking.truth.shape[0]))])
+        if self.weights is None:
+            return None
+        rows_of, weights, (n_rows, n_labels) = self.truth.transposed(), self.weights, self.truth.shape
+        sort = (sort_lists(self.scores.columns(*part), rows_of.entries(*part)) for part in blocks(n_labels, n_rows))
+        return (block.weigh(weights) for block in sort)
 
     def take(self, lines: np.ndarray) -> Ranking:
         """Return the ranking of a selection of rows; what is known of each row is not computed again."""

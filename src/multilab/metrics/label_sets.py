@@ -1,4 +1,4 @@
-"""True labels as sets per row, and the cells that were observed.
+"""True labels as sets per row, the cells that were observed, and the rows and labels that are measured.
 
 A cell of Y is not observed where a float Y is NaN, an int8 Y is -1, or ``y_mask`` is False. Every metric is computed as
 if these cells did not exist: a row is measured over its observed labels, a label over the rows that observe it, and a
@@ -7,12 +7,14 @@ row or a label without any observed cell is left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.core.messages import unknown_name
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import (
     Cells,
@@ -87,23 +89,48 @@ class LabelSets:
         Name in error messages.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label is observed; the values of the matrix elsewhere are ignored.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows, >= 0. Rows of weight 0 are left out, as if they did not exist.
+    labels : sequence of int or str, optional
+        The labels to measure, by position or name; the others are left out. None: all.
 
     Attributes
     ----------
     observed : Observed or None
         None if all cells are.
+    positions : ndarray of int, shape (n_labels,)
+        Positions of the measured labels in the matrix.
+    weights : ndarray of float, shape (n_rows,), or None
+        Weights of the rows that are left, divided by ``weight_scale``, a power of two: products of weights neither
+        overflow nor vanish, and nothing is rounded.
 
     Raises
     ------
     MetricError
-        If it is not a non-empty two-dimensional 0/1 matrix, or has no observed cell.
+        If it is not a non-empty two-dimensional 0/1 matrix, has no observed cell, or the weights or labels are wrong.
     """
 
-    def __init__(self, matrix: Any, name: str = "Y", y_mask: Any = None) -> None:
-        cells = Cells(matrix, name)
-        checked, self.names = cells.matrix, cells.names
+    def __init__(
+        self, matrix: Any, name: str = "Y", y_mask: Any = None, sample_weight: Any = None, labels: Any = None
+    ) -> None:
+        self._given = cells = Cells(matrix, name)
+        n_rows, n_labels = cells.shape
+        self.names = cells.names
+        self.positions = np.arange(n_labels) if labels is None else _positions(labels, self.names, n_labels)
+        self._rows: np.ndarray | None = None
+        self.weights: np.ndarray | None = None
+        self.weight_scale = 1.0
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, n_rows)
+            self._rows = None if weights.all() else np.flatnonzero(weights)
+            self.weight_scale = 2.0 ** (np.frexp(weights.max())[1] - 1)
+            self.weights = weights[weights > 0] / self.weight_scale
+        self._labels = None if labels is None else self.positions
+        if not self._is_complete:
+            cells = Cells(self._part(cells.matrix), name)
+        checked = cells.matrix
         self.shape: tuple[int, int] = checked.shape
-        self.observed = _observed(cells, name, y_mask)
+        self.observed = _observed(cells, name, None if y_mask is None else self.chosen(_mask(y_mask), "y_mask"))
         if self.observed is None:
             refuse_unless_binary(checked, name)
         if isinstance(checked, np.ndarray) or self.observed is not None:
@@ -126,20 +153,49 @@ class LabelSets:
             self.indptr = checked.indptr.astype(np.int64)
             self.indices = checked.indices
 
+    def chosen(self, given: _Given, name: str) -> _Given:
+        """Return the measured rows and labels of a matrix of all rows and labels; refuse another shape than that of Y.
+
+        Raises
+        ------
+        MetricError
+            If the shapes, or the orders of the columns of two data frames, differ.
+        """
+        refuse_other_shape(self._given, "Y", given, name)
+        if self._is_complete:
+            return given
+        if sp.issparse(given.matrix):  # selected at once: ranks are counted from all stored entries
+            return type(given)(self._part(given.matrix), name)
+        return given.take(self._rows, self._labels)
+
+    @property
+    def _is_complete(self) -> bool:
+        return self._rows is None and self._labels is None
+
+    def _part(self, matrix: Any) -> Any:
+        part = matrix if self._rows is None else matrix[self._rows]
+        return part if self._labels is None else part[:, self._labels]
+
     @property
     def row_lengths(self) -> int | np.ndarray:
         """Number of labels of each row that are observed; one number if all are."""
         return self.shape[1] if self.observed is None else self.observed.sizes[0]
 
     @property
-    def label_lengths(self) -> int | np.ndarray:
-        """Number of rows that observe each label; one number if all do."""
-        return self.shape[0] if self.observed is None else self.observed.sizes[1]
+    def label_lengths(self) -> float | np.ndarray:
+        """Number of rows that observe each label, or the sum of their weights; one number if all do."""
+        if self.weights is None:
+            return self.shape[0] if self.observed is None else self.observed.sizes[1]
+        if self.observed is None:
+            return float(self.weights.sum())
+        parts = blocks(*self.shape)
+        return np.sum([self.weights[slice(*part)] @ self.observed.rows(*part) for part in parts], axis=0)
 
     @property
-    def n_cells(self) -> int:
-        """Number of observed cells."""
-        return self.shape[0] * self.shape[1] if self.observed is None else int(self.observed.sizes[0].sum())
+    def n_cells(self) -> float:
+        """Number of observed cells, each counted by the weight of its row."""
+        lengths = np.broadcast_to(self.row_lengths, self.shape[0])
+        return int(lengths.sum()) if self.weights is None else float(self.weights @ lengths)
 
     def entries(self, start: int, stop: int) -> Entries:
         """Return the relevant entries of the rows ``start`` to ``stop``, lists counted from ``start``."""
@@ -154,7 +210,7 @@ class LabelSets:
 
     def transposed(self) -> LabelSets:
         """Return the same matrix as the row indices of each label; for its entries only."""
-        return self._of(self.to_csr().T.tocsr(), None)
+        return self._of(self.to_csr().T.tocsr(), None, None)
 
     def take(self, lines: np.ndarray | None = None, labels: np.ndarray | None = None) -> LabelSets:
         """Return a selection of rows and labels, each an index array or None for all."""
@@ -164,31 +220,67 @@ class LabelSets:
         if labels is not None:
             csr = csr[:, labels]
         csr.sort_indices()
-        return self._of(csr, None if self.observed is None else self.observed.take(lines, labels))
+        observed = None if self.observed is None else self.observed.take(lines, labels)
+        weights = self.weights if lines is None or self.weights is None else self.weights[lines]
+        return self._of(csr, observed, weights)
 
     @classmethod
-    def _of(cls, csr: sp.csr_array, observed: Observed | None) -> LabelSets:
+    def _of(cls, csr: sp.csr_array, observed: Observed | None, weights: np.ndarray | None) -> LabelSets:
         made = object.__new__(cls)
-        made.shape, made.observed, made.names = csr.shape, observed, None
+        made.shape, made.observed, made.weights, made.names = csr.shape, observed, weights, None
         made.indptr, made.indices = csr.indptr.astype(np.int64), csr.indices
         return made
 
 
-def _observed(cells: Cells, name: str, y_mask: Any) -> Observed | None:
+def checked_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Return the weights of the rows as an array; refuse others than finite ones >= 0 that are not all 0."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise MetricError(f"`sample_weight` must hold {n_rows} finite numbers >= 0, got shape {weights.shape}")
+    if not weights.any():
+        raise MetricError("`sample_weight`: all weights are 0, so that there is nothing to measure")
+    return weights
+
+
+def _positions(labels: Any, names: Any, n_labels: int) -> np.ndarray:
+    """Return the positions of labels that are given by position or by name."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise MetricError(f"`labels` must be a list of positions or names, got {labels!r}")
+    known = [] if names is None else list(map(str, names))
+    positions = []
+    for label in labels:
+        if isinstance(label, str):
+            if label not in known:
+                reason = "Y has no names: give positions" if names is None else unknown_name("label", label, known)
+                raise MetricError(f"`labels`: {reason}")
+            positions.append(known.index(label))
+        elif isinstance(label, int | np.integer) and not isinstance(label, bool) and 0 <= label < n_labels:
+            positions.append(int(label))
+        else:
+            raise MetricError(f"`labels`: {label!r} is neither a position from 0 to {n_labels - 1} nor a name")
+    if not positions or len(set(positions)) < len(positions):
+        raise MetricError("`labels` must name at least one label, each once")
+    return np.array(positions)
+
+
+def _mask(y_mask: Any) -> _Mask:
+    mask = _Mask(y_mask, "y_mask")
+    refuse_unless_binary(mask.matrix, "y_mask")
+    return mask
+
+
+def _observed(cells: Cells, name: str, mask: _Mask | None) -> Observed | None:
     """Return the observed cells, or None if all are."""
     parts: list[Cells] = []
     matrix = cells.matrix
     if _has_marks(matrix):
         parts.append(_Labels(matrix, name))
-        if y_mask is None and matrix.dtype == np.int8 and isinstance(matrix, np.ndarray) and matrix.all():
+        if mask is None and matrix.dtype == np.int8 and isinstance(matrix, np.ndarray) and matrix.all():
             raise MetricError(
                 f"{name} holds no 0, and -1 in an int8 matrix is a label that was not observed; "
                 f"for -1/+1 labels pass ({name} > 0)"
             )
-    if y_mask is not None:
-        mask = _Mask(y_mask, "y_mask")
-        refuse_unless_binary(mask.matrix, "y_mask")
-        refuse_other_shape(cells, name, mask, "y_mask")
+    if mask is not None:
         parts.append(mask)
     observed = Observed(parts) if parts else None
     if observed is None or observed.sizes[0].sum() == observed.shape[0] * observed.shape[1]:
@@ -207,17 +299,11 @@ def _has_marks(matrix: np.ndarray | sp.csr_array) -> bool:
     return any(bool(np.isnan(part).any() if part.dtype.kind == "f" else (part == -1).any()) for part in parts)
 
 
-def observed_only(truth: LabelSets, given: _Given, name: str) -> tuple[LabelSets, _Given]:
-    """Return labels and scores (or decisions) without unobserved cells.
+def observed_only(truth: LabelSets, given: _Given) -> tuple[LabelSets, _Given]:
+    """Return labels and the chosen scores (or decisions) without unobserved cells.
 
     Rows and labels without an observed cell are left out; other unobserved cells are hidden, see :meth:`Cells.hiding`.
-
-    Raises
-    ------
-    MetricError
-        If the shapes differ.
     """
-    refuse_other_shape(truth, "Y", given, name)
     if truth.observed is None:
         return truth, given
     selected: list[np.ndarray | None] = [

@@ -32,6 +32,8 @@ def per_label(
     *,
     label_names: Any = None,
     n_bins: int = 10,
+    sample_weight: Any = None,
+    labels: Any = None,
     y_mask: Any = None,
 ) -> pd.DataFrame:
     """Return the metrics of every label as a table.
@@ -52,16 +54,22 @@ def per_label(
         Names of the labels. None: the columns of Y, or numbers from 0.
     n_bins : int, default 10
         Bins of the calibration error.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+    labels : sequence of int or str, optional
+        The labels to measure, by position, or by name where Y is a data frame. None: all. ``threshold`` and
+        ``label_names`` are those of all labels.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label of Y was observed. Other cells count as if they did not exist.
 
     Returns
     -------
     DataFrame
-        A row per label. ``label``; ``observed`` cells; ``count`` of relevant ones and their share ``prevalence``;
-        ``threshold``; ``predicted`` cells; ``precision``, ``recall``, ``f1``; ``average_precision``, ``auc``; of
-        probabilities ``log_loss``, ``brier_score`` and ``calibration_error``. A value is NaN where it is undefined (AUC
-        of a label with one class only), its argument was not given, or the scores are not probabilities.
+        A row per label, in the order of ``labels``. ``label``; ``observed`` cells; ``count`` of relevant ones and their
+        share ``prevalence``; ``threshold``; ``predicted`` cells; ``precision``, ``recall``, ``f1``;
+        ``average_precision``, ``auc``; of probabilities ``log_loss``, ``brier_score`` and ``calibration_error``. Cells
+        are counted by the weights of their rows. A value is NaN where it is undefined (AUC of a label with one class
+        only), its argument was not given, or the scores are not probabilities.
 
     Raises
     ------
@@ -83,35 +91,38 @@ def per_label(
     if scores is None and decisions is None:
         raise MetricError("per_label needs scores, decisions, or both; got neither")
     names = _names(Y, label_names)
-    truth = LabelSets(Y, y_mask=y_mask)
+    truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
     n_labels = truth.shape[1]
     seen = np.arange(n_labels) if truth.observed is None else np.flatnonzero(truth.observed.sizes[1])
     columns: dict[str, np.ndarray] = {}
     limits = np.full(n_labels, np.nan)
     if scores is not None:
-        given = Scores(scores)
+        given = truth.chosen(Scores(scores), "scores")
         probabilities = _in_unit_interval(given)
         if decisions is None:
             if threshold is None:
                 refuse_outside_unit_interval(given)
-            limits = _thresholds(threshold, n_labels)
-        observed_truth, ranked = observed_only(truth, given, "scores")
+            limits = _thresholds(threshold, len(names))[truth.positions]
+        observed_truth, ranked = observed_only(truth, given)
         ranking = Ranking(observed_truth, ranked, chosen)
         columns |= _of_scores(ranking, n_bins, probabilities)
         cells: Any = ThresholdedScores(ranked, limits[seen], chosen.decision)
     if decisions is not None:
-        observed_truth, cells = observed_only(truth, Decisions(decisions), "decisions")
-    columns |= _of_decisions(count_decisions(observed_truth, cells), chosen)
+        observed_truth, cells = observed_only(truth, truth.chosen(Decisions(decisions), "decisions"))
+    of_decisions = count_decisions(observed_truth, cells)
+    columns |= _of_decisions(of_decisions, chosen)
     order = ("predicted", "precision", "recall", "f1", *_OF_SCORES)
     counts = pd.DataFrame({"observed": np.broadcast_to(observed_truth.label_lengths, seen.size)}, index=seen)
-    counts["count"] = np.bincount(observed_truth.indices, minlength=seen.size)
+    counts["count"] = of_decisions.by_label.true
     counts = counts.reindex(range(n_labels), fill_value=0)
     measured = pd.DataFrame({name: columns.get(name, np.nan) for name in order}, index=seen).reindex(range(n_labels))
-    measured["predicted"] = measured["predicted"].fillna(0).astype(np.int64)
+    measured["predicted"] = measured["predicted"].fillna(0).astype(of_decisions.by_label.predicted.dtype)
     table = pd.concat([counts, measured], axis=1)
+    if truth.weights is not None:
+        table[["observed", "count", "predicted"]] *= truth.weight_scale
     table.insert(2, "prevalence", table["count"] / table["observed"].where(table["observed"] > 0))
     table.insert(3, "threshold", limits)
-    table.insert(0, "label", names)
+    table.insert(0, "label", [names[position] for position in truth.positions])
     return table
 
 
@@ -136,9 +147,11 @@ def _of_scores(ranking: Ranking, n_bins: int, probabilities: bool) -> dict[str, 
         return columns
     gaps, cells = calibration_gaps(ranking, n_bins)
     for name, losses in (("log_loss", log_losses), ("brier_score", squared_errors)):
-        parts = blocks(*ranking.truth.shape)
-        sums = [losses(ranking.scores.rows(*part), ranking.truth.entries(*part)).sum(axis=0) for part in parts]
-        columns[name] = np.sum(sums, axis=0) / cells
+        sums = np.zeros(len(cells))
+        for start, stop in blocks(*ranking.truth.shape):
+            block = losses(ranking.scores.rows(start, stop), ranking.truth.entries(start, stop))
+            sums += block.sum(axis=0) if ranking.weights is None else ranking.weights[start:stop] @ block
+        columns[name] = sums / cells
     return columns | {"calibration_error": np.abs(gaps).sum(axis=1) / cells}
 
 

@@ -118,6 +118,8 @@ def expected_calibration_error(
 def calibration_gaps(ranking: Ranking, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the sums of probability - label of each label in each bin, and the number of observed cells of each label.
 
+    Cells are counted by the weights of their rows.
+
     Returns
     -------
     gaps : ndarray of shape (n_labels, n_bins)
@@ -132,8 +134,13 @@ def calibration_gaps(ranking: Ranking, n_bins: int) -> tuple[np.ndarray, np.ndar
     for start, stop in blocks(n_rows, n_labels):
         block, entries = scores.rows(start, stop), truth.entries(start, stop)
         bins = np.searchsorted(borders, block) + n_bins * np.arange(n_labels)
-        gaps += np.bincount(bins.ravel(), np.where(np.isfinite(block), block, 0).ravel(), gaps.size)
-        gaps -= np.bincount(bins[entries.lists, entries.positions], minlength=gaps.size)
+        values = np.where(np.isfinite(block), block, 0)
+        weights = None if truth.weights is None else truth.weights[start:stop]
+        if weights is not None:
+            values = values * weights[:, None]
+        gaps += np.bincount(bins.ravel(), values.ravel(), gaps.size)
+        of_entries = None if weights is None else weights[entries.lists]
+        gaps -= np.bincount(bins[entries.lists, entries.positions], of_entries, gaps.size)
     return gaps.reshape(n_labels, n_bins), np.broadcast_to(truth.label_lengths, n_labels)
 
 
@@ -158,4 +165,7 @@ def squared_errors(scores: np.ndarray, entries: Entries) -> np.ndarray:
 def _mean_over_cells(ranking: Ranking, losses: Callable[[np.ndarray, Entries], np.ndarray]) -> float:
     sums = ranking.per_row(losses.__name__, lambda scores, entries: losses(scores, entries).sum(axis=1))
     cells = ranking.per_row("cells", lambda scores, entries: np.isfinite(scores).sum(axis=1))
-    return math.fsum(sums.tolist()) / int(cells.sum())
+    weights = ranking.weights
+    if weights is None:
+        return math.fsum(sums.tolist()) / int(cells.sum())
+    return math.fsum((weights * sums).tolist()) / math.fsum((weights * cells).tolist())

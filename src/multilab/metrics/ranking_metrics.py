@@ -21,22 +21,23 @@ def _full_rows(rows: LabelRanks, conventions: Conventions) -> np.ndarray | None:
     return rows.relevant == rows.n_labels if conventions.skip_full_rows else None
 
 
-def _mean_worst_rank(rows: LabelRanks, conventions: Conventions, offset: int, normalised: bool = False) -> Value:
+def _mean_worst_rank(ranking: Ranking, conventions: Conventions, offset: int, normalised: bool = False) -> Value:
     """Return the mean over rows of the worst rank of a relevant label, where the best rank is ``offset``."""
     rule = conventions.coverage_empty
     if offset == 1 and rule == "minus_one":
         rule = "zero"
     message = "coverage is undefined without a relevant label: row"
+    rows, weights = ranking.rows, ranking.weights
     worst, empty = rows.twice_worst / 2 - (1 - offset), rows.relevant == 0
     if not normalised:
-        return mean_with_rule(worst, empty, rule, message)
+        return mean_with_rule(worst, empty, rule, message, weights=weights)
     if isinstance(rows.n_labels, int):
-        mean, skipped = mean_with_rule(worst, empty, rule, message)
-        return Value(mean / rows.n_labels, skipped)
+        mean = mean_with_rule(worst, empty, rule, message, weights=weights)
+        return mean._replace(value=mean.value / rows.n_labels)
     if rule == "minus_one":
         worst, rule = np.where(empty, -1.0, worst), "skip"
-        return mean_with_rule(worst / rows.n_labels, np.zeros_like(empty), rule, message)
-    return mean_with_rule(worst / rows.n_labels, empty, rule, message)
+        empty = np.zeros_like(empty)
+    return mean_with_rule(worst / rows.n_labels, empty, rule, message, weights=weights)
 
 
 @metric(
@@ -70,7 +71,8 @@ def average_precision(ranking: Ranking, conventions: Conventions) -> Value | flo
     rows = ranking.rows
     message = "average precision is undefined without a relevant label: row"
     rule = conventions.average_precision_empty
-    return mean_with_rule(rows.precision, rows.relevant == 0, rule, message, _full_rows(rows, conventions))
+    empty, full = rows.relevant == 0, _full_rows(rows, conventions)
+    return mean_with_rule(rows.precision, empty, rule, message, full, weights=ranking.weights)
 
 
 @metric(
@@ -105,7 +107,7 @@ def ranking_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
     pairs = 2 * rows.relevant * (rows.n_labels - rows.relevant)
     loss = rows.twice_wrong / np.maximum(pairs, 1)
     message = "ranking loss is undefined without both relevant and irrelevant labels: row"
-    return mean_with_rule(loss, pairs == 0, conventions.ranking_loss_degenerate, message)
+    return mean_with_rule(loss, pairs == 0, conventions.ranking_loss_degenerate, message, weights=ranking.weights)
 
 
 @metric(
@@ -137,10 +139,8 @@ def one_error(ranking: Ranking, conventions: Conventions) -> Value | float:
     """
     rows = ranking.rows
     message = "one-error is undefined without a relevant label: row"
-    wrong = (~rows.top_right).astype(float)
-    return mean_with_rule(
-        wrong, rows.relevant == 0, conventions.one_error_empty, message, _full_rows(rows, conventions)
-    )
+    wrong, empty, full = (~rows.top_right).astype(float), rows.relevant == 0, _full_rows(rows, conventions)
+    return mean_with_rule(wrong, empty, conventions.one_error_empty, message, full, weights=ranking.weights)
 
 
 @metric(
@@ -174,7 +174,7 @@ def coverage(ranking: Ranking, conventions: Conventions) -> Value | float:
     0.3333
     """
     normalised = conventions.coverage_normalised
-    return _mean_worst_rank(ranking.rows, conventions, conventions.coverage_offset, normalised)
+    return _mean_worst_rank(ranking, conventions, conventions.coverage_offset, normalised)
 
 
 @metric(
@@ -205,7 +205,7 @@ def coverage_1based(ranking: Ranking, conventions: Conventions) -> Value | float
     >>> round(coverage_1based(Y, scores, "sklearn"), 4)
     1.3333
     """
-    return _mean_worst_rank(ranking.rows, conventions, offset=1)
+    return _mean_worst_rank(ranking, conventions, offset=1)
 
 
 @metric(
@@ -234,4 +234,4 @@ def coverage_normalised(ranking: Ranking, conventions: Conventions) -> Value | f
     >>> round(coverage_normalised(Y, scores, "lamda"), 4)
     0.0
     """
-    return _mean_worst_rank(ranking.rows, conventions, offset=0, normalised=True)
+    return _mean_worst_rank(ranking, conventions, offset=0, normalised=True)

@@ -7,7 +7,7 @@ A metric is one decorated function in one of the modules that :mod:`multilab.met
             source="Crammer & Singer, JMLR 2003", conventions=("ranking_loss_ties",))
     def is_error(ranking, conventions):
         \"\"\"Return the share of rows in which at least one pair of labels is ordered wrongly.\"\"\"
-        return mean_of(ranking.rows.twice_wrong > 0)
+        return mean_of(ranking.rows.twice_wrong > 0, weights=ranking.weights)
 
 Nothing else has to be edited: ``multilab.metrics.is_error``, :data:`METRICS`, ``score_all``, the definitions in the
 reports, the leaderboards of the arena, the reference and the completion of the shell follow. With
@@ -97,7 +97,7 @@ class Metric:
     source : str
         Publication or program that defines it.
     function : callable
-        ``function(Y, scores or decisions, conventions, *, y_mask, **parameters)``.
+        ``function(Y, scores or decisions, conventions, *, sample_weight, labels, y_mask, **parameters)``.
     formula : callable
         ``formula(ranking or counts, conventions, **parameters)``, the decorated function.
     """
@@ -130,9 +130,18 @@ class Metric:
         return a > b if self.direction == "max" else a < b
 
     def value(self, counts_or_ranking: DecisionCounts | Ranking, conventions: Conventions, **parameters: Any) -> Value:
-        """Return the value, and the number of rows or labels left out of it."""
+        """Return the value, and the number of rows or labels left out of it.
+
+        Raises
+        ------
+        MetricError
+            If rows have weights, which the formula of a mean over rows did not use.
+        """
         result = self.formula(counts_or_ranking, conventions, **parameters)
-        return result if isinstance(result, Value) else Value(float(result))
+        value = result if isinstance(result, Value) else Value(float(result))
+        if self.mean_over in ("rows", None) and counts_or_ranking.weights is not None and not value.weighted:
+            raise MetricError(f"{self.name} takes no sample_weight: its formula is no `mean_of(values, weights=...)`")
+        return value
 
 
 _ALL: dict[str, Metric] = {}
@@ -181,6 +190,10 @@ Y : array-like or sparse, shape (n_rows, n_labels)
     {what}
 conventions : str or Conventions, default "default"
     A preset or your own rules, see :class:`Conventions`. {conventions}
+sample_weight : array-like of shape (n_rows,), optional
+    Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+labels : sequence of int or str, optional
+    The labels to measure, by position, or by name where Y is a data frame. None: all.
 y_mask : array-like or sparse, shape (n_rows, n_labels), optional
     True where a label of Y was observed. Other cells count as if they did not exist.
 {parameters}
@@ -237,8 +250,9 @@ def metric(
     callable
         Decorator of a function ``formula(counts, conventions)`` (decisions; see :class:`DecisionCounts`) or
         ``formula(ranking, conventions)`` (scores, probabilities; see :class:`Ranking`) that returns a number or a
-        :class:`Value`. Keyword-only arguments of the formula are arguments of the metric. The decorated function is
-        ``function(Y, scores or decisions, conventions="default", *, y_mask=None, ...) -> float``.
+        :class:`Value`. A mean over rows is ``mean_of(values, weights=counts.weights)``, or with the weights of the
+        ranking. Keyword-only arguments of the formula are arguments of the metric. The decorated function is that of
+        :class:`Metric`.
 
     Raises
     ------
@@ -291,34 +305,47 @@ def _check(
             raise MetricError(f"metric {name!r}: {argument} must be one of {allowed}, got {value!r}")
 
 
-def measure(Y: Any, given: Any, needs: str, conventions: Conventions, y_mask: Any = None) -> DecisionCounts | Ranking:
+def measure(truth: LabelSets, given: Any, needs: str, conventions: Conventions) -> DecisionCounts | Ranking:
     """Return the inputs of a formula from the observed cells of one prediction."""
-    truth = LabelSets(Y, y_mask=y_mask)
     if needs == "decisions":
-        return count_decisions(*observed_only(truth, Decisions(given), "decisions"))
-    scores = Scores(given)
+        return count_decisions(*observed_only(truth, truth.chosen(Decisions(given), "decisions")))
+    scores = truth.chosen(Scores(given), "scores")
     if needs == "probabilities":
         refuse_outside_unit_interval(scores, decided=False)
-    return Ranking(*observed_only(truth, scores, "scores"), conventions)
+    return Ranking(*observed_only(truth, scores), conventions)
 
 
 def _public_function(formula: Formula, needs: Needs) -> Callable[..., float]:
     """Return the function of matrices that a formula of counts or ranks amounts to."""
 
-    def value(Y: Any, given: Any, conventions: str | Conventions, y_mask: Any, parameters: dict[str, Any]) -> float:
+    def value(truth: LabelSets, given: Any, conventions: str | Conventions, parameters: dict[str, Any]) -> float:
         chosen = resolve(conventions)
-        measured = measure(Y, given, needs, chosen, y_mask)
+        measured = measure(truth, given, needs, chosen)
         return defined(formula.__name__).value(measured, chosen, **parameters).value
 
     def of_decisions(
-        Y: Any, decisions: Any, conventions: str | Conventions = "default", *, y_mask: Any = None, **parameters: Any
+        Y: Any,
+        decisions: Any,
+        conventions: str | Conventions = "default",
+        *,
+        sample_weight: Any = None,
+        labels: Any = None,
+        y_mask: Any = None,
+        **parameters: Any,
     ) -> float:
-        return value(Y, decisions, conventions, y_mask, parameters)
+        return value(LabelSets(Y, "Y", y_mask, sample_weight, labels), decisions, conventions, parameters)
 
     def of_scores(
-        Y: Any, scores: Any, conventions: str | Conventions = "default", *, y_mask: Any = None, **parameters: Any
+        Y: Any,
+        scores: Any,
+        conventions: str | Conventions = "default",
+        *,
+        sample_weight: Any = None,
+        labels: Any = None,
+        y_mask: Any = None,
+        **parameters: Any,
     ) -> float:
-        return value(Y, scores, conventions, y_mask, parameters)
+        return value(LabelSets(Y, "Y", y_mask, sample_weight, labels), scores, conventions, parameters)
 
     function: Any = of_decisions if needs == "decisions" else of_scores
     signature = inspect.signature(function)

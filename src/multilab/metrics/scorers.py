@@ -11,7 +11,6 @@ from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import refuse_other_order
 from multilab.metrics.registry import ALL_METRICS, defined
-from multilab.metrics.weighted import public_function
 
 __all__ = ["get_scorer", "get_scorer_names"]
 
@@ -137,7 +136,7 @@ class _Scorer:
             if method not in outputs:
                 outputs[method] = label_outputs(getattr(estimator, method)(X), estimator)
             chosen = {"sample_weight": sample_weight, "labels": self.labels}
-            value = public_function(name)(y, outputs[method], self.conventions, **chosen, **self.parameters)
+            value = metric.function(y, outputs[method], self.conventions, **chosen, **self.parameters)
             values[name] = value if metric.direction == "max" else -value
         return values[self.names[0]] if self.single else values
 

@@ -12,7 +12,6 @@ from multilab.metrics.inputs import (
     Decisions,
     Scores,
     ThresholdedScores,
-    refuse_other_shape,
     refuse_outside_unit_interval,
 )
 from multilab.metrics.label_ranks import Ranking
@@ -28,6 +27,8 @@ def score_all(
     conventions: str | Conventions = "default",
     *,
     metrics: Iterable[str] | None = None,
+    sample_weight: Any = None,
+    labels: Any = None,
     y_mask: Any = None,
 ) -> dict[str, float]:
     """Compute every metric of :data:`METRICS`, or those that are named, for one prediction.
@@ -53,6 +54,10 @@ def score_all(
         :class:`Conventions`.
     metrics : iterable of str, optional
         Names of metrics, with their default parameters; also those that are not in :data:`METRICS`.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+    labels : sequence of int or str, optional
+        The labels to measure, by position, or by name where Y is a data frame. None: all.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label of Y was observed. Other cells count as if they did not exist.
 
@@ -60,14 +65,15 @@ def score_all(
     -------
     dict of str to float
         The names of the metrics, then ``n_skipped_<metric>`` for every metric that can leave out rows or
-        labels. A metric without any row or label to average is ``nan``.
+        labels; a row counts once there, whatever its weight. A metric without any row or label to average is ``nan``.
 
     Raises
     ------
     MetricError
         If an argument is not a non-empty matrix, shapes differ, Y or decisions hold anything but 0 and 1,
         scores are not finite, both scores and decisions are None, scores are outside [0, 1] without decisions or
-        threshold or are measured as probabilities, a metric is unknown, or the conventions refuse a row or label.
+        threshold or are measured as probabilities, a metric is unknown, weights or labels are wrong, or the conventions
+        refuse a row or label.
 
     Examples
     --------
@@ -87,20 +93,19 @@ def score_all(
     if scores is None and decisions is None:
         raise MetricError("score_all needs scores, decisions, or both; got neither")
     chosen_metrics = METRICS if metrics is None else {name: defined(name) for name in metrics}
-    truth = LabelSets(Y, y_mask=y_mask)
+    truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
     name = "decisions" if scores is None else "scores"
-    ranked = Scores(decisions if scores is None else scores, name)
-    refuse_other_shape(truth, "Y", ranked, name)
+    ranked = truth.chosen(Scores(decisions if scores is None else scores, name), name)
     if decisions is None and threshold is None:
         refuse_outside_unit_interval(ranked)
     elif any(metric.needs == "probabilities" for metric in chosen_metrics.values()):
         refuse_outside_unit_interval(ranked, decided=False)
-    measured_truth, ranked = observed_only(truth, ranked, name)
+    measured_truth, ranked = observed_only(truth, ranked)
     at = 0.5 if threshold is None else threshold
     given = (
         ThresholdedScores(ranked, at, chosen.decision)
         if decisions is None
-        else observed_only(truth, Decisions(decisions), "decisions")[1]
+        else observed_only(truth, truth.chosen(Decisions(decisions), "decisions"))[1]
     )
     ranking = Ranking(measured_truth, ranked, chosen)
     measured: dict[str, DecisionCounts | Ranking] = {

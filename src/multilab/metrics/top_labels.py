@@ -95,7 +95,7 @@ def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> Va
         return np.bincount(ranks.lists, share, entries.starts.size - 1)
 
     relevant = np.diff(ranking.truth.indptr)
-    return mean_of(_per_row(ranking, ("recall", k), hits) / np.maximum(relevant, 1))
+    return mean_of(_per_row(ranking, ("recall", k), hits) / np.maximum(relevant, 1), weights=ranking.weights)
 
 
 @metric(
@@ -176,7 +176,7 @@ def label_propensities(Y: Any, a: float = 0.55, b: float = 1.5) -> np.ndarray:
 def _mean_gain(ranking: Ranking, k: int, propensities: Any, discounted: bool) -> Value:
     """Return the mean over rows of gain / best gain, or with propensities the quotient of their sums."""
     k = _checked_k(k, ranking)
-    weights = None if propensities is None else 1 / _checked(propensities, ranking)
+    worth = None if propensities is None else 1 / _checked(propensities, ranking)  # of each label
     # The gain of the first r ranks.
     discounts = 1 / np.log2(np.arange(2, k + 2)) if discounted else np.ones(k)
     summed = np.concatenate(([0.0], np.cumsum(discounts)))
@@ -185,19 +185,18 @@ def _mean_gain(ranking: Ranking, k: int, propensities: Any, discounted: bool) ->
         share = (summed[np.minimum(ranks.above + ranks.tied, k)] - summed[np.minimum(ranks.above, k)]) / ranks.tied
         sizes = np.diff(entries.starts)
         n_lists = sizes.size
-        if weights is not None:
-            value = weights[ranks.positions]
-            best = _best_weighted(entries, weights[entries.positions], discounts)
-            return np.stack([np.bincount(ranks.lists, share * value, n_lists), best], axis=1)
+        if worth is not None:
+            best = _best_gain(entries, worth[entries.positions], discounts)
+            return np.stack([np.bincount(ranks.lists, share * worth[ranks.positions], n_lists), best], axis=1)
         best = summed[np.minimum(sizes if discounted else ranks.lengths, k)]
         return np.stack([np.bincount(ranks.lists, share, n_lists), best], axis=1)
 
-    key = None if weights is None else weights.tobytes()
+    key = None if worth is None else worth.tobytes()
     gain, best = _per_row(ranking, ("top", k, discounted, key), gains).T
-    if weights is not None:
-        total = mean_of(best).value
-        return Value(mean_of(gain).value / total if total > 0 else 0.0)
-    return mean_of(np.where(best > 0, gain / np.where(best > 0, best, 1), 0.0))
+    if worth is not None:
+        total, mean = mean_of(best, weights=ranking.weights).value, mean_of(gain, weights=ranking.weights)
+        return mean._replace(value=mean.value / total if total > 0 else 0.0)
+    return mean_of(np.where(best > 0, gain / np.where(best > 0, best, 1), 0.0), weights=ranking.weights)
 
 
 class _Ranks(NamedTuple):
@@ -265,12 +264,12 @@ def _checked_k(k: int, ranking: Ranking) -> int:
     return min(int(k), ranking.truth.shape[1])
 
 
-def _best_weighted(entries: Entries, weights: np.ndarray, discounts: np.ndarray) -> np.ndarray:
-    """Return per list the gain of its heaviest entries in descending order."""
-    order = np.lexsort((-weights, entries.lists))
+def _best_gain(entries: Entries, worth: np.ndarray, discounts: np.ndarray) -> np.ndarray:
+    """Return per list the gain of its entries of the greatest worth in descending order."""
+    order = np.lexsort((-worth, entries.lists))
     ranks = np.arange(order.size) - entries.starts[entries.lists]
     top = ranks < discounts.size
-    gain = weights[order][top] * discounts[ranks[top]]
+    gain = worth[order][top] * discounts[ranks[top]]
     return np.bincount(entries.lists[top], gain, entries.starts.size - 1)
 
 

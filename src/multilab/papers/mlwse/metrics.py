@@ -52,8 +52,10 @@ def f1_of_means(counts: DecisionCounts, conventions: Conventions) -> Value | flo
     >>> round(f1_of_means(Y, decisions), 4)
     0.5
     """
-    precision, recall = mean_of(counts.by_row.precision(0.0, 0.0)).value, mean_of(counts.by_row.recall(0.0, 0.0)).value
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+    precision = mean_of(counts.by_row.precision(0.0, 0.0), weights=counts.weights)
+    recall = mean_of(counts.by_row.recall(0.0, 0.0), weights=counts.weights).value
+    total = precision.value + recall
+    return precision._replace(value=2 * precision.value * recall / total if total > 0 else 0.0)
 
 
 @metric(
@@ -78,4 +80,4 @@ def macro_f1_example(counts: DecisionCounts, conventions: Conventions) -> Value 
     >>> round(macro_f1_example(Y, decisions), 4)
     0.4444
     """
-    return mean_of(counts.by_row.f1(0.0))
+    return mean_of(counts.by_row.f1(0.0), weights=counts.weights)
