@@ -459,7 +459,6 @@ PACKAGES = {
     "decision": "Decisions",
     "datasets": "Reading and describing data",
     "model_selection": "Splitters and stored splits",
-    "methods.streaming": "More rows than memory holds",
     "statistics": "Comparisons over data sets",
     "claims": "Claims of papers",
     "reports": "Reports and figures",

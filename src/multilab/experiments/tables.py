@@ -45,16 +45,6 @@ _GRAMS = "chars"
 _FOLDER = ".encoded"
 _SEAL = 32  # bytes of a checksum
 
-_DENSE = (
-    "multilab.methods.bayes.",
-    "multilab.methods.forests.",
-    "multilab.methods.neighbours.mlaram",
-    "multilab.methods.networks.",
-    "multilab.methods.selection.mlnb_selector",
-    "multilab.methods.transformation.dense_features",
-)
-"""Modules of the estimators that make a sparse X dense."""
-
 
 def table_inputs(cell: Cell, store: Store) -> CellInputs:
     """Return the scaled features and the labels of a cell's rows.
@@ -98,7 +88,7 @@ def columns_of(method: Method, encoder: TableEncoder) -> np.ndarray | None:
 def _makes_dense(target: str, params: str) -> bool:
     estimator = build(Method("dense", target, json.loads(params)))
     parts = [estimator, *(value for value in estimator.get_params().values() if hasattr(value, "fit"))]
-    return any(type(part).__module__.startswith(_DENSE) for part in parts)
+    return any(getattr(part, "_makes_dense", False) for part in parts)
 
 
 def makes_dense(method: Method) -> bool:

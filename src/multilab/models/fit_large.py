@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from multilab.core import MultilabError
 from multilab.core.shell import command
-from multilab.core.text import excerpt
+from multilab.core.text import excerpt, listed
 from multilab.datasets.columns import LabelOptions, TableColumn
 from multilab.datasets.dataset import table_frame
 from multilab.datasets.kinds import Kind
@@ -27,7 +27,8 @@ from multilab.experiments.method import Method, build
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.seeds import seed_estimator
 from multilab.experiments.tables import columns_of, table_scaler
-from multilab.methods.streaming import STREAMED, fit_batches, streaming_fault
+from multilab.methods.base import BatchClassifier
+from multilab.methods.discovery import all_estimators
 from multilab.metrics import score_all
 from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import CrossValidated, described_model, method_facts
@@ -73,9 +74,14 @@ def streamed_estimator(method: Method) -> Any:
         It cannot.
     """
     if method.base_scores:
-        raise DeploymentError(f"{method.name} stacks scores of all rows and cannot learn from batches: take {STREAMED}")
+        raise DeploymentError(f"{method.name} stacks scores of all rows and cannot learn from batches")
     estimator = build(method)
-    if fault := streaming_fault(estimator):
+    if isinstance(estimator, BatchClassifier):
+        fault = estimator._batches_fault()
+    else:
+        others = [kind.__name__ for kind in all_estimators() if issubclass(kind, BatchClassifier)]
+        fault = f"{type(estimator).__name__} cannot learn from batches of rows, as {listed(others, len(others))} can"
+    if fault:
         raise DeploymentError(
             f"{method.name}: {fault}; a file that fits into memory is read as a whole after `{command('multilab')} "
             "datasets add`, by its name"
@@ -139,7 +145,7 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     table : ParquetTable
         With labels.
     method : Method
-        One whose estimator `fit_batches` can fit.
+        One whose estimator can learn from batches of rows.
     settings : mapping
         ``seed``, ``conventions``, and ``reader`` with the options of the table; kept in the metadata.
 
@@ -174,7 +180,7 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     def inputs(rows: pa.Table, start: int) -> tuple[Any, np.ndarray]:
         return fitted.inputs(encoder.encode(_frame(table, rows, kinds, start)).X), table.labels_of(rows)
 
-    fit_batches(estimator, _TrainingBatches(table, drawn.held, inputs), n_rows=n_train)
+    estimator.fit_batches(_TrainingBatches(table, drawn.held, inputs), n_rows=n_train)
     held_X, held_Y = encoder.encode(_frame(table, drawn.held_rows, kinds)).X, table.labels_of(drawn.held_rows)
     scores, decisions = fitted.predict_with_scores(held_X, ProgressBar("scoring"))
     metrics = score_all(held_Y, scores, decisions, conventions=settings["conventions"])
@@ -229,7 +235,7 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
 def _try(method: str, estimator: Any, X: Any, Y: np.ndarray) -> None:
     """Refuse wrong arguments, and a model that cannot be saved, before hours are spent on it."""
     try:
-        model_bytes(fit_batches(clone(estimator), [(X, Y[: X.shape[0]])]))
+        model_bytes(clone(estimator).fit_batches([(X, Y[: X.shape[0]])]))
     except (TypeError, ValueError) as error:  # scikit-learn's, such as class_weight="balanced"
         if isinstance(error, MultilabError):
             raise
