@@ -433,6 +433,18 @@ class BatchClassifier(MultiLabelClassifier):
         ------
         MethodError
             If all rows are needed with these arguments, labels are missing, or there is no row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from multilab.methods import RELM
+        >>> from sklearn.datasets import make_multilabel_classification
+        >>> X, Y = make_multilabel_classification(n_samples=600, n_features=6, n_classes=3, random_state=0)
+        >>> batches = [(X[start : start + 100], Y[start : start + 100]) for start in range(0, 600, 100)]
+        >>> model = RELM(n_hidden=20, random_state=0).fit_batches(batches)
+        >>> whole = RELM(n_hidden=20, random_state=0).fit(X, Y)
+        >>> bool(np.abs(model.decision_function(X) - whole.decision_function(X)).max() < 1e-8)
+        True
         """
         if fault := self._batches_fault():
             raise MethodError(fault)

@@ -87,7 +87,7 @@ class NativeMultiLabel(BatchClassifier):
         kinds = type(self.estimator).mro()
         if any(kind.__name__ == "XGBClassifier" and kind.__module__ == "xgboost.sklearn" for kind in kinds):
             return None
-        return f"NativeMultiLabel cannot learn from batches of rows on {type(self.estimator).__name__}: take XGBoost"
+        return "NativeMultiLabel cannot learn from batches of rows, except on an XGBClassifier"
 
     def _fit_batches(self, batches: Iterable[tuple[Any, Any]], n_rows: int | None) -> None:
         import xgboost
