@@ -193,6 +193,7 @@ def capabilities(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
         "yes" if tags.input_tags.allow_nan else "no",
         "yes" if has_fit_parameter(estimator, "sample_weight") else "no",
         learns_from_missing(cls),
+        learns_from_batches(cls, tags),
         ", ".join(text for name, text in scores.items() if hasattr(estimator, name)) or "–",
         "yes" if "random_state" in parameters else "no",
         "yes" if "n_jobs" in parameters else "no",
@@ -207,6 +208,13 @@ def learns_from_missing(cls: type) -> str:
     return "if its members do" if isinstance(accepts, property) else "yes" if accepts else "no"
 
 
+def learns_from_batches(cls: type, tags: Any) -> str:
+    """Return whether a class learns from batches of rows; of some the arguments decide."""
+    if getattr(tags, "learns_from_batches", False):
+        return "yes"
+    return "with some arguments" if hasattr(cls, "fit_batches") else "no"
+
+
 @page
 def methods() -> str:
     """Return the page of methods: one capability table per family."""
@@ -218,6 +226,7 @@ def methods() -> str:
         "NaN in X",
         "Weights",
         "Missing labels",
+        "Batches",
         "Scores",
         "Random",
         "``n_jobs``",
@@ -231,7 +240,8 @@ def methods() -> str:
         "methods show mlknn`` prints a method file.\n",
         "Each family has a line per estimator and a table of what it accepts. *Weights*: ``fit`` takes "
         "``sample_weight`` (of wrappers: if the base estimator does). *Missing labels*: it learns from partially "
-        "observed ones (:doc:`/guide/missing-labels`). *Scores*: probabilities (``predict_proba``) or margins "
+        "observed ones (:doc:`/guide/missing-labels`). *Batches*: it learns from batches of rows "
+        "(:doc:`/guide/many-labels`). *Scores*: probabilities (``predict_proba``) or margins "
         "(``decision_function``). *Random*: there is a ``random_state``. *Search space*: ``multilab tune`` has one.\n",
     ]
     for family, classes in by_family.items():
@@ -460,7 +470,6 @@ PACKAGES = {
     "decision": "Decisions",
     "datasets": "Reading and describing data",
     "model_selection": "Splitters and stored splits",
-    "methods.streaming": "More rows than memory holds",
     "statistics": "Comparisons over data sets",
     "claims": "Claims of papers",
     "reports": "Reports and figures",

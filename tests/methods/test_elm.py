@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 
+from helpers.batches import assert_exact, batches_of, make_rows
 from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
 from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
@@ -186,6 +187,36 @@ def test_wrong_arguments() -> None:
     ):
         with pytest.raises(MethodError, match=word):
             wrong.fit(X, Y)
+
+
+BATCHED = {
+    "elm": ELM(n_hidden=40, random_state=3),
+    "elm, deficient": ELM(n_hidden=60, weight_range=1e-3, random_state=3),
+    "elm, more units than rows": ELM(n_hidden=350, random_state=3),
+    "relm": RELM(n_hidden=40, C=5.0, random_state=3),
+    "relm, more units than rows": RELM(n_hidden=350, random_state=3),
+    "nystroem": NystroemKernelELM(n_components=50, gamma="median", C=10.0, random_state=3),
+    "nystroem, all rows": NystroemKernelELM(n_components=2000, random_state=3),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_batches_of_rows_give_the_fit_to_all_rows(name: str, sparse: bool) -> None:
+    X, Y = make_rows()
+    assert_exact(BATCHED[name], sp.csr_array(X) if sparse else X, Y)
+
+
+def test_nystroem_landmarks_of_batches_are_those_of_all_rows() -> None:
+    model, (X, Y) = BATCHED["nystroem"], make_rows()
+    batches = batches_of(X, Y)
+    found = clone(model).fit_batches(batches)
+    np.testing.assert_array_equal(found.landmarks_, clone(model).fit(X, Y).landmarks_)
+    np.testing.assert_array_equal(found.coef_, clone(model).fit_batches(batches, n_rows=300).coef_)
+    with pytest.raises(MethodError, match="n_rows=900, but the batches have 300 rows"):
+        clone(model).fit_batches(batches, n_rows=900)
+    with pytest.raises(MethodError, match="several passes"):
+        clone(model).fit_batches(iter(batches))
 
 
 @pytest.mark.data

@@ -12,15 +12,18 @@ import numpy as np
 import pytest
 import yaml
 from sklearn.base import clone
+from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import multilabel_checks
+from helpers.batches import make_rows
 from helpers.estimators import CONF, NOT_ARGUMENTS, build, checks, quick_instances, reasons
 from multilab import methods
-from multilab.methods import discovery
+from multilab.methods import MLNB, RELM, BinaryRelevance, NystroemKernelELM, discovery
 from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer
 from multilab.methods.labels import check_labels
 from multilab.testing import check_multilabel_estimator
@@ -131,6 +134,45 @@ def test_a_dropped_file_is_a_method(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "assert m.Majority in m.all_estimators()\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_wrong_batches_of_rows_are_refused() -> None:
+    X, Y = make_rows()
+    with pytest.raises(MethodError, match="no row to learn from"):
+        RELM().fit_batches([])
+    with pytest.raises(MethodError, match="no row to learn from"):
+        NystroemKernelELM().fit_batches([])
+    with pytest.raises(MethodError, match="a batch has labels of shape"):
+        RELM().fit_batches([(X, Y), (X, Y[:, :2])])
+    with pytest.raises(ValueError, match="8 features, but RELM is expecting 9"):
+        RELM().fit_batches([(X, Y), (X[:, :8], Y)])
+    with pytest.raises(MethodError, match="missing labels"):
+        RELM().fit_batches([(X, np.where(Y == 1, np.nan, 0.0))])
+    with pytest.raises(MethodError, match="leave out label_weight"):
+        RELM(label_weight="balanced").fit_batches([(X, Y)])
+    with pytest.raises(MethodError, match="it must be positive"):
+        RELM(C=-1.0).fit_batches([(X, Y)])
+
+
+def test_a_batch_may_hold_one_of_two_classes() -> None:
+    X, Y = make_rows()
+    y = np.where(Y[:, 0] == 1, "yes", "no")
+    model, expected = RELM(random_state=0), RELM(random_state=0).fit(X, y)
+    for value in ("yes", "no"):
+        model.partial_fit(X[y == value], y[y == value], classes=["no", "yes"])
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    with pytest.raises(MethodError, match="expected two of"):
+        model.partial_fit(X[:2], ["yes", "perhaps"])
+
+
+def test_tags_of_this_package() -> None:
+    assert get_tags(MLNB()).makes_dense
+    assert not get_tags(MLNB()).learns_from_batches
+    assert get_tags(MLNB(components=None, generations=0)).learns_from_batches
+    assert get_tags(RELM()).learns_from_batches
+    assert not get_tags(RELM()).makes_dense
+    assert get_tags(BinaryRelevance(SGDClassifier())).learns_from_batches
+    assert not get_tags(BinaryRelevance()).learns_from_batches
 
 
 def test_importing_the_package_is_cheap() -> None:

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.stats import norm
 from sklearn.metrics import label_ranking_loss
 
+from helpers.batches import assert_exact, make_rows
 from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
 from multilab.methods.bayes import _gaussian as gaussian
@@ -148,6 +149,17 @@ def test_the_classifier_uses_what_the_search_keeps():
     np.testing.assert_allclose(model.decision_function(X_test[:1]), model.decision_function(X_test)[:1], rtol=1e-12)
     sparse = MLNB(generations=10, random_state=0).fit(sp.csr_array(X), Y).decision_function(sp.csr_array(X_test))
     np.testing.assert_allclose(sparse, model.decision_function(X_test), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_batches_of_rows_give_the_fit_to_all_rows(sparse):
+    X, Y = make_rows()
+    model = MLNB(components=None, generations=0)
+    assert_exact(model, sp.csr_array(X) if sparse else X, Y)
+    assert_exact(model, X * 1e-3 + 1e3, Y, rtol=1e-6)  # means far from zero lose no digits
+    with pytest.raises(MethodError, match="set components=None and generations=0"):
+        MLNB().fit_batches([(X, Y)])
+    assert not hasattr(MLNB(), "partial_fit")
 
 
 def test_wrong_arguments():

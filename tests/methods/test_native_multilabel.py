@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
+from helpers.batches import batches_of, make_rows
 from multilab.methods import BinaryRelevance, DenseFeatures, FrequentLabels, NativeMultiLabel, NoLabels
 from multilab.methods.base import MethodError
 
@@ -88,6 +89,28 @@ def test_the_seed_reaches_arguments_that_are_not_listed():
 def test_a_classifier_without_probabilities_is_refused():
     with pytest.raises(MethodError, match="SVC has no predict_proba"):
         NativeMultiLabel(SVC()).fit(X, Y)
+
+
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+def test_xgboost_learns_from_batches_through_its_external_memory(strategy):
+    xgboost = pytest.importorskip("xgboost", reason="the extra arena is not installed")
+    X, Y = make_rows()
+    Y[:, 3] = 1
+    base = xgboost.XGBClassifier(n_estimators=5, multi_strategy=strategy, tree_method="hist", n_jobs=1)
+    model = NativeMultiLabel(base, random_state=1)
+    whole = clone(model).fit(X, Y).predict_proba(X)
+    # the sketch of so few rows keeps all values
+    np.testing.assert_array_equal(model.fit_batches(batches_of(X, Y)).predict_proba(X), whole)
+    single = clone(model).fit_batches(batches_of(X, Y[:, [0, 3]]))
+    assert single.varying_.tolist() == [0]
+    assert (single.predict(X) == Y[:, [0, 3]]).mean() > 0.9
+    with pytest.raises(MethodError, match="several passes"):
+        model.fit_batches(iter(batches_of(X, Y)))
+
+
+def test_other_classifiers_need_all_rows():
+    with pytest.raises(MethodError, match="except on an XGBClassifier"):
+        NativeMultiLabel().fit_batches([(X, Y)])
 
 
 def test_label_frequencies_are_those_of_the_dummy():

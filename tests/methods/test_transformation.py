@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from helpers.batches import batches_of, make_rows
 from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
 from multilab.methods.transformation._binary import fit_sigmoid
@@ -245,6 +247,31 @@ def test_wrong_arguments(method: Any) -> None:
         method(calibration="platt").fit(X, Y)
     with pytest.raises(MethodError, match="needs an SVC"):
         method(LogisticRegression(), calibration="libsvm").fit(X, Y)
+
+
+def test_binary_relevance_on_batches_is_partial_fit_of_its_base() -> None:
+    X, Y = make_rows()
+    Y[:, 3] = 1
+    base = SGDClassifier(loss="log_loss", random_state=1, average=True)
+    batches = batches_of(X, Y)
+    model, called = BinaryRelevance(base).fit_batches(batches, epochs=2), BinaryRelevance(base)
+    for rows, labels in [*batches] * 2:
+        called.partial_fit(rows, labels)
+    np.testing.assert_array_equal(called.predict_proba(X), model.predict_proba(X))
+    for j in range(3):
+        single = clone(base)
+        for rows, labels in [*batches] * 2:
+            single.partial_fit(rows, labels[:, j], classes=[0, 1])
+        np.testing.assert_array_equal(model.predict_proba(X)[:, j], single.predict_proba(X)[:, 1])
+    assert (model.predict_proba(X)[:, 3] == 1.0).all()
+    with pytest.raises(MethodError, match="epochs=0"):
+        model.fit_batches(batches, epochs=0)
+    with pytest.raises(MethodError, match="several passes"):
+        model.fit_batches(iter(batches), epochs=2)
+    with pytest.raises(MethodError, match="LogisticRegression has no partial_fit"):
+        BinaryRelevance(LogisticRegression()).fit_batches(batches)
+    with pytest.raises(MethodError, match="needs all rows for its calibration"):
+        BinaryRelevance(SGDClassifier(), calibration="sigmoid").fit_batches(batches)
 
 
 def test_seed_reaches_the_base_and_not_its_owner() -> None:

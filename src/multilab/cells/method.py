@@ -269,22 +269,11 @@ def located(target: str) -> Any:
 
 _OF_HYDRA = ("_target_", "_args_", "_partial_")
 
-_DENSE = (
-    "multilab.methods.bayes.",
-    "multilab.methods.forests.",
-    "multilab.methods.neighbours.mlaram",
-    "multilab.methods.networks.",
-    "multilab.methods.selection.mlnb_selector",
-    "multilab.methods.transformation.dense_features",
-)
-"""Modules of the estimators that make a sparse X dense."""
-
-
 @functools.lru_cache(maxsize=64)
 def _makes_dense(target: str, params: str) -> bool:
     estimator = build(Method("dense", target, json.loads(params)))
     parts = [estimator, *(value for value in estimator.get_params().values() if hasattr(value, "fit"))]
-    return any(type(part).__module__.startswith(_DENSE) for part in parts)
+    return any(getattr(part, "_makes_dense", False) for part in parts)
 
 
 def makes_dense(method: Method) -> bool:

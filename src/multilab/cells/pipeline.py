@@ -18,7 +18,6 @@ from multilab.cells.features import Columns, Scaling
 from multilab.methods import MethodError
 from multilab.methods.labels import check_labels
 from multilab.methods.out_of_fold import out_of_fold_scores, score_matrix
-from multilab.methods.streaming import fit_batches
 from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold
 
 __all__ = ["MemberScores", "MethodPipeline", "out_of_fold", "predict_with_scores", "training_folds"]
@@ -172,7 +171,7 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
         Parameters
         ----------
         batches : iterable of (X, Y)
-            See `multilab.methods.streaming.fit_batches`, by which the classifier learns.
+            See `multilab.methods.base.BatchClassifier`, by whose method the classifier learns.
         sample : callable
             Returns the rows that columns and scales learn from: a sample, or a first pass.
         n_rows : int, optional
@@ -189,7 +188,7 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
             for _, step in before:
                 X = step.fit(X).transform(X)
             del X  # as large as a batch, or larger
-        fit_batches(last, _Transformed(batches, [step for _, step in before]), n_rows=n_rows)
+        last.fit_batches(_Transformed(batches, [step for _, step in before]), n_rows=n_rows)
         self.steps_, self.n_labels_ = steps, last.n_labels_
         return self
 

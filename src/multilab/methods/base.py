@@ -1,13 +1,14 @@
 """Base classes of multi-label classifiers and transformers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import ClassifierTags
+from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -31,8 +32,11 @@ from multilab.methods.labels import (
 )
 
 __all__ = [
+    "BatchClassifier",
+    "IncrementalClassifier",
     "MethodError",
     "MultiLabelClassifier",
+    "MultiLabelTags",
     "MultiLabelTransformer",
     "PartialClassifier",
     "WeightedClassifier",
@@ -53,6 +57,29 @@ def _highest(scores: np.ndarray, k: int) -> np.ndarray:
     return np.take_along_axis(columns, order, axis=1)
 
 
+@dataclass(slots=True)
+class MultiLabelTags(Tags):
+    """scikit-learn's tags of an estimator, and two of this package.
+
+    Attributes
+    ----------
+    makes_dense : bool
+        It makes a sparse X dense.
+    learns_from_batches : bool
+        With its arguments, it can learn by `BatchClassifier.fit_batches`.
+
+    Examples
+    --------
+    >>> from multilab.methods import MLNB, RELM
+    >>> from sklearn.utils import get_tags
+    >>> get_tags(MLNB()).makes_dense, get_tags(RELM()).learns_from_batches
+    (True, True)
+    """
+
+    makes_dense: bool = False
+    learns_from_batches: bool = False
+
+
 class _MultiLabelInput:
     """Tags and validation of input that classifiers and transformers share."""
 
@@ -60,10 +87,17 @@ class _MultiLabelInput:
     _feature_types: ClassVar[tuple[type, ...]] = (np.float64,)  # types that X keeps; any other becomes the first
     _sparse_labels: ClassVar[Layout | None] = None  # then a sparse Y reaches `_fit` as canonical uint8 CSR or CSC
     _accepts_missing_labels: ClassVar[bool] = False  # then Y may hold -1 (int8)
+    _makes_dense: ClassVar[bool] = False  # of a sparse X
+    _learns_from_batches: ClassVar[bool] = False
     _min_samples: ClassVar[int] = 1
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        known = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = MultiLabelTags(
+            **{field.name: getattr(known, field.name) for field in fields(known)},
+            makes_dense=self._makes_dense,
+            learns_from_batches=self._learns_from_batches,
+        )
         tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
@@ -72,19 +106,20 @@ class _MultiLabelInput:
         tags.input_tags.sparse = self._accepts_sparse
         return tags
 
-    def _validate_fit(self, X: Any, y: Any, y_mask: Any = None) -> tuple[Any, Any]:
+    def _validate_fit(self, X: Any, y: Any, y_mask: Any = None, classes: Any = None) -> tuple[Any, Any]:
         """Return X (float64, dense or canonical CSR) and y as a new array; the caller's stay as they are.
 
         y is uint8, or int8 with -1 where a label is not observed, which only estimators with
         ``_accepts_missing_labels`` see. It is dense, unless ``_sparse_labels`` of the estimator has a layout and a
-        sparse y of observed labels is given. A one-dimensional y of two classes is a single label, the larger class.
+        sparse y of observed labels is given. A one-dimensional y of two classes is a single label, the larger class;
+        ``classes`` are those of rows to come, too.
         """
         if y is None:
             raise MethodError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._validate_features(X, ensure_min_samples=self._min_samples)
         y, y_mask = to_numpy(y), to_numpy(y_mask)
         names = label_names(y)
-        classes, y = binary_classes(y)
+        classes, y = binary_classes(y, classes)
         Y = canonical_labels(y, self._sparse_labels) if self._sparse_labels and y_mask is None else None
         if Y is None:
             Y = check_labels(y, y_mask, missing=True, owner=type(self).__name__)
@@ -370,6 +405,142 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self, "n_labels_")
         return self._validate_features(X, reset=False)
+
+
+class BatchClassifier(MultiLabelClassifier):
+    """Base class of the classifiers that learn from batches of rows, of which only one is held at a time.
+
+    A subclass writes ``_fit_batches(batches, n_rows)``, which iterates over `_validated` batches, and overrides
+    ``_batches_fault`` if it needs all rows with some of its arguments.
+    """
+
+    def fit_batches(self, batches: Iterable[tuple[Any, Any]], *, n_rows: int | None = None) -> Self:
+        """Learn from batches of rows, of which only one is held at a time.
+
+        Parameters
+        ----------
+        batches : iterable of (X, y)
+            Rows and labels as for `fit`, all labels observed. If several passes are needed, the iterable must start
+            from the beginning each time, as a list does and a generator does not.
+        n_rows : int, optional
+            Number of rows of all batches; it saves the pass that counts them where that is needed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If all rows are needed with these arguments, labels are missing, or there is no row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from multilab.methods import RELM
+        >>> from sklearn.datasets import make_multilabel_classification
+        >>> X, Y = make_multilabel_classification(n_samples=600, n_features=6, n_classes=3, random_state=0)
+        >>> batches = [(X[start : start + 100], Y[start : start + 100]) for start in range(0, 600, 100)]
+        >>> model = RELM(n_hidden=20, random_state=0).fit_batches(batches)
+        >>> whole = RELM(n_hidden=20, random_state=0).fit(X, Y)
+        >>> bool(np.abs(model.decision_function(X) - whole.decision_function(X)).max() < 1e-8)
+        True
+        """
+        if fault := self._batches_fault():
+            raise MethodError(fault)
+        self._fit_batches(batches, n_rows)
+        return self
+
+    def _fit_batches(self, batches: Iterable[tuple[Any, Any]], n_rows: int | None) -> None:
+        raise NotImplementedError(f"{type(self).__name__} has no _fit_batches")
+
+    def _batches_fault(self) -> str | None:
+        """Return why the classifier, with its arguments, needs all rows at once; None if it does not."""
+        if getattr(self, "label_weight", None) is not None:
+            return f"{type(self).__name__} cannot weight labels in batches of rows: leave out label_weight"
+        return None
+
+    @property
+    def _learns_from_batches(self) -> bool:  # type: ignore[override]
+        return self._batches_fault() is None
+
+    def _check_repeatable(self, batches: Iterable[Any]) -> None:
+        """Raise a `MethodError` if only one pass over the batches is possible."""
+        if iter(batches) is batches:
+            raise MethodError("several passes are needed: give a list of batches, not a generator")
+
+    def _validated(self, batches: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, np.ndarray]]:
+        """Yield rows and labels as `fit` would see them, Y dense."""
+        first = True
+        for X, y in batches:
+            yield self._validate_batch(X, y, first)
+            first = False
+        if first:
+            raise MethodError("there is no row to learn from")
+
+    def _validate_batch(self, X: Any, y: Any, first: bool, classes: Any = None) -> tuple[Any, np.ndarray]:
+        if first:
+            X, Y = self._validate_fit(X, y, classes=classes)
+        else:
+            X = self._validate_features(X, reset=False)
+            _, y = binary_classes(to_numpy(y), self.classes_) if self.classes_.ndim == 1 else (None, to_numpy(y))
+            Y = check_labels(y, missing=True, owner=type(self).__name__)
+            if Y.shape != (X.shape[0], self.n_labels_):
+                raise MethodError(f"a batch has labels of shape {Y.shape}, expected ({X.shape[0]}, {self.n_labels_})")
+        if Y.dtype == np.int8:
+            raise MethodError(f"{type(self).__name__} cannot learn from missing labels in batches of rows")
+        return X, Y.toarray() if sp.issparse(Y) else Y
+
+
+class IncrementalClassifier(BatchClassifier):
+    """Base class of the classifiers that learn from batches of rows in one pass.
+
+    A subclass writes ``_add_batch(X, Y, kept)``, which returns what it keeps of all rows so far (``kept`` is what it
+    kept of those before the batch, None at the first), and ``_solve(kept)``, which sets its fitted attributes.
+    """
+
+    @available_if(lambda self: self._learns_from_batches)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from a batch of rows in addition to those of earlier calls; the first after `fit` starts anew.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            All labels observed.
+        classes : array-like of shape (2,), optional
+            The two classes of a one-dimensional y, in the first call, where its batch may hold one of them only.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, labels are missing, or an argument is out of range.
+        """
+        kept = getattr(self, "_kept", None)
+        X, Y = self._validate_batch(X, y, kept is None, None if classes is None else np.unique(classes))
+        self._kept = self._add_batch(X, Y, kept)
+        self._solve(self._kept)
+        return self
+
+    def _fit_batches(self, batches: Iterable[tuple[Any, Any]], n_rows: int | None) -> None:
+        kept = None
+        for X, Y in self._validated(batches):
+            kept = self._add_batch(X, Y, kept)
+        self._solve(kept)  # a fitted model without what only more rows would need
+
+    def _add_batch(self, X: Any, Y: np.ndarray, kept: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no _add_batch")
+
+    def _solve(self, kept: Any) -> None:
+        raise NotImplementedError(f"{type(self).__name__} has no _solve")
+
+    def _set_labels(self, n_labels: int, classes: np.ndarray | None = None, names: np.ndarray | None = None) -> None:
+        super()._set_labels(n_labels, classes, names)
+        self.__dict__.pop("_kept", None)  # a fit starts anew
 
 
 class WeightedClassifier(MultiLabelClassifier):

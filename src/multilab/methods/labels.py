@@ -145,13 +145,15 @@ def target_values(y: Any) -> Any:
         ) from None
 
 
-def binary_classes(y: Any) -> tuple[np.ndarray | None, Any]:
+def binary_classes(y: Any, known: np.ndarray | None = None) -> tuple[np.ndarray | None, Any]:
     """Return the two classes of a one-dimensional y and its 0/1 column; None and y for a label matrix.
 
     Parameters
     ----------
     y : array-like of shape (n,) or (n, q), or sparse matrix
         Of one dimension: two values of any type that can be ordered, the larger one is the label.
+    known : ndarray of shape (2,), optional
+        The classes, where y may hold one of them only.
 
     Returns
     -------
@@ -181,6 +183,10 @@ def binary_classes(y: Any) -> tuple[np.ndarray | None, Any]:
             "for more, pass one 0/1 column per class: sklearn.preprocessing.LabelBinarizer().fit_transform(y) for "
             "classes, sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y) for lists of tags"
         )
+    if known is not None:
+        if len(known) != 2 or not np.isin(classes, known).all():
+            raise MethodError(f"y holds the classes {classes.tolist()}, expected two of {known.tolist()}")
+        classes = known
     if len(classes) < 2:
         raise MethodError(f"y holds one class only, {classes.tolist()}: a classification needs two")
     return classes, (array == classes[1])[:, None]

@@ -20,14 +20,15 @@ from multilab.cells.method import Method, build
 from multilab.cells.progress import ProgressBar
 from multilab.core import MultilabError
 from multilab.core.shell import command
-from multilab.core.text import excerpt
+from multilab.core.text import excerpt, listed
 from multilab.datasets.columns import LabelOptions, TableColumn
 from multilab.datasets.dataset import table_frame
 from multilab.datasets.kinds import Kind
 from multilab.datasets.parquet_table import BATCH_ROWS, ParquetTable
 from multilab.datasets.reading_plan import choose_kinds
 from multilab.datasets.table_encoder import TableEncoder
-from multilab.methods.streaming import STREAMED, streaming_fault
+from multilab.methods.base import BatchClassifier
+from multilab.methods.discovery import all_estimators
 from multilab.metrics import score_all
 from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import CrossValidated, described_model, method_facts
@@ -73,8 +74,14 @@ def check_streamed(method: Method) -> None:
         It cannot.
     """
     if method.base_scores:
-        raise DeploymentError(f"{method.name} stacks scores of all rows and cannot learn from batches: take {STREAMED}")
-    if fault := streaming_fault(build(method)):
+        raise DeploymentError(f"{method.name} stacks scores of all rows and cannot learn from batches")
+    estimator = build(method)
+    if isinstance(estimator, BatchClassifier):
+        fault = estimator._batches_fault()
+    else:
+        others = [kind.__name__ for kind in all_estimators() if issubclass(kind, BatchClassifier)]
+        fault = f"{type(estimator).__name__} cannot learn from batches of rows, as {listed(others, len(others))} can"
+    if fault:
         raise DeploymentError(
             f"{method.name}: {fault}; a file that fits into memory is read as a whole after `{command('multilab')} "
             "datasets add`, by its name"
@@ -137,7 +144,7 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     table : ParquetTable
         With labels.
     method : Method
-        One whose estimator `fit_batches` can fit.
+        One whose estimator can learn from batches of rows.
     settings : mapping
         ``seed``, ``conventions``, and ``reader`` with the options of the table; kept in the metadata.
 

@@ -1,7 +1,7 @@
 """Gaussian naive Bayes for many labels, as a sum over columns."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -51,22 +51,30 @@ class LabelGaussians:
         """
         if is_partial(Y):
             return cls._fit_observed(X, Y, s)
-        n = len(X)
-        sizes = np.stack([n - Y.sum(axis=0), Y.sum(axis=0)]).astype(np.float64)[:, :, None]
-        # centred columns: the variance as mean of squares less squared mean loses few digits
-        centre = X.mean(axis=0)
+        n, centre = len(X), X.mean(axis=0)
         Z = X - centre
-        square = Z**2
-        members = Y.T.astype(np.float64)
-        sums, squares = members @ Z, members @ square  # (q, d); class 0 is the difference to the totals
-        sums, squares = np.stack([Z.sum(axis=0) - sums, sums]), np.stack([square.sum(axis=0) - squares, squares])
-        means = np.divide(sums, sizes, out=np.zeros_like(sums), where=sizes > 0)
-        variances = np.broadcast_to(Z.var(axis=0, ddof=min(1, n - 1)), sums.shape).copy()
-        np.divide(squares - sizes * means**2, sizes - 1, out=variances, where=sizes > 1)
-        least = _LEAST_SPREAD * np.ptp(X, axis=0)
+        sizes, means, deviations = _class_moments(Z, Y)
+        overall = Z.var(axis=0, ddof=min(1, n - 1))
+        return cls._of(n, sizes, means + centre, deviations, overall, np.ptp(X, axis=0), s)
+
+    @classmethod
+    def _of(
+        cls,
+        n: int,
+        sizes: np.ndarray,
+        means: np.ndarray,
+        deviations: np.ndarray,
+        overall: np.ndarray,
+        spans: np.ndarray,
+        s: float,
+    ) -> Self:
+        """Return the estimates from moments of the classes, and variances and ranges of the columns."""
+        variances = np.broadcast_to(overall, means.shape).copy()
+        np.divide(deviations, sizes - 1, out=variances, where=sizes > 1)
+        least = _LEAST_SPREAD * spans
         spreads = np.sqrt(np.maximum(variances, np.where(least > 0, least, 1.0) ** 2))
         prior = (s + sizes[:, :, 0]) / (2.0 * s + n)
-        return cls(np.log(prior[1] / prior[0]), means + centre, spreads)
+        return cls(np.log(prior[1] / prior[0]), means, spreads)
 
     @classmethod
     def _fit_observed(cls, X: np.ndarray, Y: np.ndarray, s: float) -> Self:
@@ -88,6 +96,61 @@ class LabelGaussians:
         return (
             np.column_stack([self.ratios(X, label).sum(axis=1) for label in range(len(self.log_odds))]) + self.log_odds
         )
+
+
+def _class_moments(Z: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return sizes, means and sums of squared deviations of the rows without and with each label.
+
+    Z has centred columns: squares less squared means then lose few digits. Sizes have shape (2, q, 1), the others
+    (2, q, d); of an empty class they are 0.
+    """
+    sizes = np.stack([len(Z) - Y.sum(axis=0), Y.sum(axis=0)]).astype(np.float64)[:, :, None]
+    square, members = Z**2, Y.T.astype(np.float64)
+    sums, squares = members @ Z, members @ square  # (q, d); class 0 is the difference to the totals
+    sums, squares = np.stack([Z.sum(axis=0) - sums, sums]), np.stack([square.sum(axis=0) - squares, squares])
+    means = np.divide(sums, sizes, out=np.zeros_like(sums), where=sizes > 0)
+    return sizes, means, np.where(sizes > 0, squares - sizes * means**2, 0.0)
+
+
+class _Moments:
+    """Counts, means and sums of squared deviations of groups of rows, merged batch by batch (Chan et al. 1983)."""
+
+    def __init__(self) -> None:
+        self.count: Any = 0.0
+        self.mean: Any = 0.0
+        self.squares: Any = 0.0
+
+    def add(self, count: Any, mean: np.ndarray, squares: np.ndarray) -> None:
+        total = np.maximum(self.count + count, 1.0)
+        gap = mean - self.mean
+        self.squares = self.squares + squares + gap**2 * (self.count * count / total)
+        self.mean = self.mean + gap * (count / total)
+        self.count = self.count + count
+
+
+class GaussianSums:
+    """Moments of batches of rows, from which the `LabelGaussians` of all of them follow."""
+
+    def __init__(self) -> None:
+        self._rows, self._classes = _Moments(), _Moments()
+        self._low: Any = np.inf
+        self._high: Any = -np.inf
+
+    def add(self, X: np.ndarray, Y: np.ndarray) -> None:
+        """Add rows X (n, d) with labels Y (n, q), 0/1."""
+        centre = X.mean(axis=0)
+        Z = X - centre
+        sizes, means, deviations = _class_moments(Z, Y)
+        self._classes.add(sizes, means + centre, deviations)
+        self._rows.add(float(len(X)), centre, (Z**2).sum(axis=0))
+        self._low, self._high = np.minimum(self._low, X.min(axis=0)), np.maximum(self._high, X.max(axis=0))
+
+    def estimates(self, s: float) -> LabelGaussians:
+        """Return the estimates with the smoothing s of the prior."""
+        n, sizes = int(self._rows.count), self._classes.count
+        means = np.where(sizes > 0, self._classes.mean, self._rows.mean)
+        overall = self._rows.squares / max(n - 1, 1)
+        return LabelGaussians._of(n, sizes, means, self._classes.squares, overall, self._high - self._low, s)
 
 
 class HeldOut:

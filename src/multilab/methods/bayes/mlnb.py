@@ -2,20 +2,20 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MethodError, PartialClassifier
-from multilab.methods.bayes._gaussian import HeldOut, LabelGaussians
+from multilab.methods.base import IncrementalClassifier, MethodError, PartialClassifier
+from multilab.methods.bayes._gaussian import GaussianSums, HeldOut, LabelGaussians
 
 __all__ = ["MLNB", "search_columns"]
 
 
-class MLNB(PartialClassifier):
+class MLNB(IncrementalClassifier, PartialClassifier):
     """Multi-label naive Bayes with two-stage feature selection.
 
     Parameters
@@ -51,6 +51,9 @@ class MLNB(PartialClassifier):
     **Missing labels**: prior and Gaussians of a label are those of the rows that observe it, and the losses of the
     search count observed labels only.
 
+    **Batches of rows**: with ``components=None`` and ``generations=0`` exact in one pass, from means and squared
+    deviations that are merged.
+
     Deviation: the principal components are computed from the training rows; the original computes them from training
     and test rows together, which is leakage.
 
@@ -68,6 +71,8 @@ class MLNB(PartialClassifier):
     >>> model.decision_function(X).shape
     (60, 3)
     """
+
+    _makes_dense: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -88,8 +93,7 @@ class MLNB(PartialClassifier):
     def _fit(self, X: Any, Y: Any) -> None:
         if self.components is not None and not 0 < self.components <= 1:
             raise MethodError(f"components={self.components}: give a share in (0, 1] or None")
-        if not self.s > 0:
-            raise MethodError(f"s={self.s}: the smoothing must be positive")
+        self._check_smoothing()
         self._rotation = None
         if self.components is not None:
             count = min(math.ceil(self.components * X.shape[1]), *X.shape)
@@ -102,6 +106,27 @@ class MLNB(PartialClassifier):
                 Z, Y, self.population, self.generations, self.folds, self.s, random
             )
         self._model = LabelGaussians.fit(Z[:, self.support_], Y, self.s)
+
+    def _check_smoothing(self) -> None:
+        if not self.s > 0:
+            raise MethodError(f"s={self.s}: the smoothing must be positive")
+
+    def _batches_fault(self) -> str | None:
+        if self.components is not None or self.generations:
+            return "MLNB needs all rows for its components and its search: set components=None and generations=0"
+        return super()._batches_fault()
+
+    def _add_batch(self, X: Any, Y: np.ndarray, kept: Any) -> GaussianSums:
+        if kept is None:
+            self._check_smoothing()
+            kept = GaussianSums()
+        kept.add(_dense(X), Y)
+        return kept
+
+    def _solve(self, kept: Any) -> None:
+        self._rotation, self.losses_ = None, np.empty(0)
+        self.support_ = np.ones(self.n_features_in_, dtype=bool)
+        self._model = kept.estimates(self.s)
 
     def _rotated(self, X: Any) -> np.ndarray:
         """Return the columns of the search: principal components or features, shape (m, components or d)."""

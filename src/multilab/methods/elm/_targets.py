@@ -1,16 +1,19 @@
 """Labels as -1/+1 targets of weighted least squares, each distinct column once, and the threshold of the scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from multilab.methods._weights import Weights
 from multilab.methods.base import MethodError
 from multilab.methods.labels import is_partial, observed_groups
 
 Rows = np.ndarray | None  # None: all rows
+
+_BLOCK_ROWS = 8192  # of hidden outputs or kernels that are held at a time: 64 MB for 1000 units
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,32 @@ class Targets:
         if weight.shape[1] == 1:
             return solver(values, weight[:, 0], rows)
         return np.hstack([solver(values[:, [j]], weight[:, j], rows) for j in range(values.shape[1])])
+
+
+class RidgeSums:
+    """F'F and F'T of features F and targets T, to which rows are added: what ridge regression needs of them."""
+
+    def __init__(self) -> None:
+        self.gram: Any = 0.0
+        self.cross: Any = 0.0
+
+    def add(self, F: np.ndarray, targets: np.ndarray) -> None:
+        """Add rows."""
+        self.gram = self.gram + F.T @ F
+        self.cross = self.cross + F.T @ targets
+
+    def solve(self, C: float) -> np.ndarray:
+        """Return the coefficients with the ridge 1 / C, shape (k, q)."""
+        gram = self.gram.copy()
+        gram.flat[:: len(gram) + 1] += 1.0 / C
+        return cho_solve(cho_factor(gram), self.cross)
+
+
+def target_blocks(X: Any, Y: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield blocks of the rows of a batch, and their -1/+1 targets."""
+    for start in range(0, X.shape[0], _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        yield X[rows], 2.0 * Y[rows] - 1.0
 
 
 class ScoreThreshold:

@@ -8,8 +8,8 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, WeightedPartialClassifier
-from multilab.methods.elm._targets import ScoreThreshold, Targets
+from multilab.methods.base import IncrementalClassifier, MethodError, WeightedPartialClassifier
+from multilab.methods.elm._targets import ScoreThreshold, Targets, target_blocks
 from multilab.methods.ties import merge_ties
 
 __all__ = ["ELM"]
@@ -17,7 +17,7 @@ __all__ = ["ELM"]
 _RANK = 1e-8  # singular values up to this share of the largest are 0: smaller ones would multiply rounding errors
 
 
-class ELM(ScoreThreshold, WeightedPartialClassifier):
+class ELM(ScoreThreshold, IncrementalClassifier, WeightedPartialClassifier):
     """Multi-label extreme learning machine.
 
     With H = sigmoid(X A + b), A and b random, it takes beta = pinv(H) Y, Y in {-1, +1}; the scores are
@@ -61,6 +61,9 @@ class ELM(ScoreThreshold, WeightedPartialClassifier):
 
     **Missing labels**: the output weights of a label are the solution on the rows that observe it.
 
+    **Batches of rows**: exact in one pass, from the triangular factor of H. The sum H'H would be cheaper, but cannot
+    tell singular values below 1e-8 of the largest, which the pseudo-inverse drops, from rounding errors.
+
     References
     ----------
     Equations (1) to (8) of the ML-EKELM paper; G.-B. Huang, Q.-Y. Zhu, C.-K. Siew. Extreme learning machine:
@@ -94,7 +97,8 @@ class ELM(ScoreThreshold, WeightedPartialClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
+    def _draw_layer(self, d: int) -> None:
+        """Check the arguments and draw the hidden layer for d features."""
         if not self.n_hidden >= 1:
             raise MethodError(f"n_hidden={self.n_hidden}: there must be at least one hidden unit")
         if not self.weight_range > 0:
@@ -103,8 +107,11 @@ class ELM(ScoreThreshold, WeightedPartialClassifier):
             raise MethodError(f"bias_range={self.bias_range}: give two numbers, the lower one first")
         self._check_threshold()
         self.weights_, self.bias_ = draw_weights(
-            X.shape[1], self.n_hidden, self.weight_range, self.random_state, self.bias_range
+            d, self.n_hidden, self.weight_range, self.random_state, self.bias_range
         )
+
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
+        self._draw_layer(X.shape[1])
         targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
         H = hidden_output(X, self.weights_, self.bias_)
         self.column_ = targets.column
@@ -117,6 +124,21 @@ class ELM(ScoreThreshold, WeightedPartialClassifier):
             root = np.sqrt(weight)[:, None]
             H, targets = root * H, root * targets
         return lstsq(H, targets, cond=_RANK)[0]
+
+    def _add_batch(self, X: Any, Y: np.ndarray, kept: Any) -> Any:
+        """Return R of the QR factors of [H T]: its singular values are those of H, which H'H would square."""
+        if kept is None:
+            self._draw_layer(X.shape[1])
+            kept = np.empty((0, self.n_hidden + Y.shape[1]))
+        for rows, targets in target_blocks(X, Y):
+            H = hidden_output(rows, self.weights_, self.bias_)
+            kept = np.asarray(np.linalg.qr(np.vstack([kept, np.hstack([H, targets])]), mode="r"))
+        return kept
+
+    def _solve(self, kept: Any) -> None:
+        top = kept[: self.n_hidden]  # below, the columns of H are 0
+        self.coef_ = self._output_weights(top[:, : self.n_hidden], top[:, self.n_hidden :], None)
+        self.column_ = np.arange(self.n_labels_)
 
     def _scores(self, X: Any) -> np.ndarray:
         return merge_ties(hidden_output(X, self.weights_, self.bias_) @ self.coef_)[:, self.column_]

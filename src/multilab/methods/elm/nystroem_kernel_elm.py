@@ -1,15 +1,16 @@
 """Kernel extreme learning machine on a Nystroem approximation: for more rows than a kernel matrix can have."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.utils import check_random_state
 
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, WeightedPartialClassifier
-from multilab.methods.elm._targets import ScoreThreshold, Targets
+from multilab.methods.base import BatchClassifier, MethodError, WeightedPartialClassifier
+from multilab.methods.elm._targets import RidgeSums, ScoreThreshold, Targets, target_blocks
 from multilab.methods.kernels import kernel_matrix, resolve_gamma
 from multilab.methods.ties import merge_ties
 
@@ -20,7 +21,7 @@ _RANK = 1e-10  # eigenvalues up to this share of the largest are rounding errors
 _ROWS = 4096  # rows of the kernel matrix to the landmarks that are held at a time
 
 
-class NystroemKernelELM(ScoreThreshold, WeightedPartialClassifier):
+class NystroemKernelELM(ScoreThreshold, BatchClassifier, WeightedPartialClassifier):
     """Kernel extreme learning machine with a Nystroem approximation of the kernel matrix from landmarks.
 
     With F = K(X, Z) K(Z, Z)^(-1/2), Z the landmarks, F F^T replaces Omega: the scores are those of ridge
@@ -65,6 +66,10 @@ class NystroemKernelELM(ScoreThreshold, WeightedPartialClassifier):
     **Missing labels**: the weights of a label are the solution on the rows that observe it; landmarks are drawn from
     all rows. Each set of rows needs a pass of its own.
 
+    **Batches of rows**: exact in three passes, with the landmarks that ``fit`` draws. The first counts the rows (which
+    ``n_rows`` saves), the second collects the landmarks, the third adds up sums over the kernel of every row with all
+    landmarks.
+
     References
     ----------
     C. K. I. Williams, M. Seeger. Using the Nystroem method to speed up kernel machines. NIPS 13, 2000.
@@ -98,20 +103,27 @@ class NystroemKernelELM(ScoreThreshold, WeightedPartialClassifier):
         self.label_weight = label_weight
 
     def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
+        self._draw_landmarks(X.shape[0])
+        whitening = self._whitening(X[self.landmarks_], None if weight is None else weight[self.landmarks_])
+        targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
+        self.column_ = targets.column
+        self.coef_ = targets.solve(
+            lambda values, weight, rows: self._ridge(X if rows is None else X[rows], values, weight, whitening)
+        )
+
+    def _draw_landmarks(self, n: int) -> None:
+        """Check the arguments and draw the numbers of the landmarks among n rows."""
         if not (self.C > 0 and self.n_components >= 1):
             raise MethodError(f"C={self.C} must be positive and n_components={self.n_components} at least 1")
         self._check_threshold()
         random = check_random_state(self.random_state)
-        n = X.shape[0]
         self.landmarks_ = np.sort(random.choice(n, size=min(n, self.n_components), replace=False))
-        self._Z = X[self.landmarks_]
-        self.gamma_ = resolve_gamma(self.gamma, self._Z, None if weight is None else weight[self.landmarks_])
-        targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
-        self.column_ = targets.column
-        whitening = _inverse_root(kernel_matrix(self._Z, gamma=self.gamma_))
-        self.coef_ = targets.solve(
-            lambda values, weight, rows: self._ridge(X if rows is None else X[rows], values, weight, whitening)
-        )
+
+    def _whitening(self, Z: Any, weight: np.ndarray | None = None) -> np.ndarray:
+        """Keep the landmarks and the kernel width, and return K(Z, Z)^(-1/2)."""
+        self._Z = Z
+        self.gamma_ = resolve_gamma(self.gamma, Z, weight)
+        return _inverse_root(kernel_matrix(Z, gamma=self.gamma_))
 
     def _ridge(self, X: Any, targets: np.ndarray, weight: np.ndarray | None, whitening: np.ndarray) -> np.ndarray:
         """Return the weights of the landmarks, from one pass over the rows."""
@@ -123,6 +135,24 @@ class NystroemKernelELM(ScoreThreshold, WeightedPartialClassifier):
             gram += weighted.T @ features
             cross += weighted.T @ targets[rows]
         return whitening @ cho_solve(cho_factor(gram), cross)
+
+    def _fit_batches(self, batches: Iterable[tuple[Any, Any]], n_rows: int | None) -> None:
+        self._check_repeatable(batches)
+        self._draw_landmarks(sum(X.shape[0] for X, _ in batches) if n_rows is None else n_rows)
+        parts, n = [], 0
+        for X, _ in self._validated(batches):
+            first, last = np.searchsorted(self.landmarks_, (n, n + X.shape[0]))
+            parts.append(X[self.landmarks_[first:last] - n])
+            n += X.shape[0]
+        if n_rows is not None and n != n_rows:
+            raise MethodError(f"n_rows={n_rows}, but the batches have {n} rows")
+        sparse = any(map(sp.issparse, parts))
+        whitening = self._whitening(sp.vstack(parts, format="csr") if sparse else np.vstack(parts))
+        sums = RidgeSums()
+        for X, Y in self._validated(batches):
+            for rows, targets in target_blocks(X, Y):
+                sums.add(kernel_matrix(rows, self._Z, gamma=self.gamma_) @ whitening, targets)
+        self.coef_, self.column_ = whitening @ sums.solve(self.C), np.arange(self.n_labels_)
 
     def _scores(self, X: Any) -> np.ndarray:
         parts = [kernel_matrix(X[rows], self._Z, gamma=self.gamma_) @ self.coef_ for rows in _blocks(X.shape[0])]

@@ -7,7 +7,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from multilab.methods._weights import LabelWeight
 from multilab.methods.base import MethodError
-from multilab.methods.elm.elm import ELM
+from multilab.methods.elm._targets import RidgeSums, target_blocks
+from multilab.methods.elm.elm import ELM, hidden_output
 
 __all__ = ["RELM"]
 
@@ -47,6 +48,8 @@ class RELM(ELM):
 
     **Weights of the rows and missing labels**: as in `ELM`.
 
+    **Batches of rows**: exact in one pass, from the sums H'H and H'Y.
+
     References
     ----------
     Equations (13) to (15) of the ML-EKELM paper; W.-Y. Deng, Q.-H. Zheng, L. Chen, X.-B. Xu. Research on
@@ -76,10 +79,10 @@ class RELM(ELM):
         super().__init__(n_hidden, weight_range, random_state, bias_range, threshold, label_weight)
         self.C = C
 
-    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
+    def _draw_layer(self, d: int) -> None:
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
-        super()._fit(X, Y, weight)
+        super()._draw_layer(d)
 
     def _output_weights(self, H: np.ndarray, targets: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         if weight is not None:
@@ -89,6 +92,17 @@ class RELM(ELM):
         if units <= n:
             return cho_solve(cho_factor(_plus_ridge(H.T @ H, 1.0 / self.C)), H.T @ targets)
         return H.T @ cho_solve(cho_factor(_plus_ridge(H @ H.T, 1.0 / self.C)), targets)
+
+    def _add_batch(self, X: Any, Y: np.ndarray, kept: Any) -> RidgeSums:
+        if kept is None:
+            self._draw_layer(X.shape[1])
+            kept = RidgeSums()
+        for rows, targets in target_blocks(X, Y):
+            kept.add(hidden_output(rows, self.weights_, self.bias_), targets)
+        return kept
+
+    def _solve(self, kept: Any) -> None:
+        self.coef_, self.column_ = kept.solve(self.C), np.arange(self.n_labels_)
 
 
 def _plus_ridge(gram: np.ndarray, ridge: float) -> np.ndarray:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import delayed
@@ -319,6 +319,8 @@ class MeasureAwareForest(MultiLabelClassifier, ABC):
 
     A subclass implements ``fit``, ``_layers`` and ``_by_measure``; it documents the parameters.
     """
+
+    _makes_dense: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -85,6 +85,7 @@ class Omikuji(MultiLabelClassifier):
     """
 
     _sparse_labels: ClassVar[Layout | None] = "csr"
+    _makes_dense: ClassVar[bool] = True  # it does not, but results on texts were computed with frequent words only
 
     def __init__(
         self,

@@ -68,6 +68,7 @@ class RFPCT(WeightedClassifier):
     """
 
     _kind: ClassVar[Kind] = "random"
+    _makes_dense: ClassVar[bool] = True
 
     def __init__(
         self,

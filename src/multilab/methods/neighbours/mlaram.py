@@ -1,6 +1,6 @@
 """MLARAM: prototypes of label sets by fuzzy adaptive resonance."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -83,6 +83,8 @@ class MLARAM(MultiLabelClassifier):
     array([[1, 1, 1],
            [1, 0, 0]])
     """
+
+    _makes_dense: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -70,6 +70,8 @@ class PretrainedBinaryRelevance(PartialClassifier):
         ...
     multilab.methods.errors.MethodError: LogisticRegression has no argument model_path: give a classifier ...
     """
+
+    _makes_dense: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -88,6 +88,8 @@ class TabM(PartialClassifier):
     >>> model.predict_proba(X).shape
     (60, 3)
     """
+
+    _makes_dense: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -65,6 +65,7 @@ class MLNBSelector(RankingSelector):
     """
 
     _accepts_missing_labels: ClassVar[bool] = True
+    _makes_dense: ClassVar[bool] = True
 
     def __init__(
         self, population: int = 20, generations: int = 100, folds: int = 10, s: float = 1.0, random_state: Any = None

@@ -1,6 +1,6 @@
 """Dense features for a classifier that does not accept sparse ones."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +41,8 @@ class DenseFeatures(MultiLabelClassifier):
     >>> DenseFeatures().fit(sp.csr_array(X), y).predict_proba(sp.csr_array(X)).shape
     (60, 3)
     """
+
+    _makes_dense: ClassVar[bool] = True
 
     def __init__(self, estimator: BaseEstimator | None = None) -> None:
         self.estimator = estimator

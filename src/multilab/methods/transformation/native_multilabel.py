@@ -1,6 +1,9 @@
 """Wrapper of any classifier that learns all labels at once."""
 
 import inspect
+import os
+from collections.abc import Iterable
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -9,12 +12,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.neural_network import MLPClassifier
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import BatchClassifier, MethodError
 
 __all__ = ["NativeMultiLabel"]
 
 
-class NativeMultiLabel(MultiLabelClassifier):
+class NativeMultiLabel(BatchClassifier):
     """Classifier of another library that learns all labels at once, behind one interface.
 
     The libraries differ in what they return (one table of probabilities, or one per label), and several refuse a label
@@ -43,6 +46,9 @@ class NativeMultiLabel(MultiLabelClassifier):
     If one label varies, the classifier is fitted on two equal columns, so that no library takes the problem for a
     binary one with other shapes.
 
+    **Batches of rows** need an ``XGBClassifier``. It learns through its external memory, quantised pages in a temporary
+    folder, in four passes or more; the result is that of ``fit`` up to its sketch of quantiles.
+
     Examples
     --------
     >>> from multilab.methods import NativeMultiLabel
@@ -65,14 +71,60 @@ class NativeMultiLabel(MultiLabelClassifier):
         model = MLPClassifier() if self.estimator is None else clone(self.estimator)
         if not hasattr(model, "predict_proba"):
             raise MethodError(f"{type(model).__name__} has no predict_proba; give a classifier with probabilities")
-        frequencies = Y.mean(axis=0)
-        self._constant = (frequencies == 1.0).astype(np.float64)
-        self.varying_ = np.flatnonzero((frequencies > 0.0) & (frequencies < 1.0))
-        self.estimator_ = None
-        if len(self.varying_):
-            columns = np.repeat(self.varying_, 2) if len(self.varying_) == 1 else self.varying_
+        columns = self._columns(Y.sum(axis=0), Y.shape[0])
+        if len(columns):
             self._seed(model)
             self.estimator_ = model.fit(_as_matrix(X), np.ascontiguousarray(Y[:, columns]))
+
+    def _columns(self, positive: np.ndarray, n: int) -> np.ndarray:
+        """Keep which labels vary, and return their columns; one of them twice if it is the only one."""
+        self._constant = (positive == n).astype(np.float64)
+        self.varying_ = np.flatnonzero((positive > 0) & (positive < n))
+        self.estimator_ = None
+        return np.repeat(self.varying_, 2) if len(self.varying_) == 1 else self.varying_
+
+    def _batches_fault(self) -> str | None:
+        kinds = type(self.estimator).mro()
+        if any(kind.__name__ == "XGBClassifier" and kind.__module__ == "xgboost.sklearn" for kind in kinds):
+            return None
+        return "NativeMultiLabel cannot learn from batches of rows, except on an XGBClassifier"
+
+    def _fit_batches(self, batches: Iterable[tuple[Any, Any]], n_rows: int | None) -> None:
+        import xgboost
+
+        self._check_repeatable(batches)
+        n, positive = 0, np.zeros(0)
+        for X, Y in self._validated(batches):
+            n, positive = n + X.shape[0], (positive if n else 0) + Y.sum(axis=0)
+        columns = self._columns(positive, n)
+        if not len(columns):
+            return
+        model: Any = clone(self.estimator)
+        self._seed(model)
+        stream = self._validated
+
+        class Pages(xgboost.DataIter):
+            """The batches as XGBoost asks for them."""
+
+            def next(self, input_data: Any) -> bool:
+                for X, Y in self.batches:
+                    input_data(data=_as_matrix(X), label=np.ascontiguousarray(Y[:, columns]))
+                    return True
+                return False
+
+            def reset(self) -> None:
+                self.batches = stream(batches)
+
+        with TemporaryDirectory(prefix="multilab-xgboost-") as folder:
+            pages = Pages(cache_prefix=os.path.join(folder, "pages"))
+            pages.reset()
+            bins = {} if model.max_bin is None else {"max_bin": model.max_bin}
+            rows = xgboost.ExtMemQuantileDMatrix(pages, missing=model.missing, nthread=model.n_jobs, **bins)
+            params = {name: value for name, value in model.get_xgb_params().items() if value is not None}
+            booster = xgboost.train(params, rows, model.get_num_boosting_rounds())
+            del rows
+        model.load_model(booster.save_raw())
+        self.estimator_ = model
 
     def _seed(self, model: BaseEstimator) -> None:
         if self.random_state is not None:
@@ -89,7 +141,7 @@ class NativeMultiLabel(MultiLabelClassifier):
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return the probabilities of the labels that vary, shape (n, r) or (n, 2)."""
-        probabilities = self.estimator_.predict_proba(_as_matrix(X))  # type: ignore[union-attr]
+        probabilities = self.estimator_.predict_proba(_as_matrix(X))
         if isinstance(probabilities, list):  # one table per label, a column per class
             return np.column_stack([table[:, 1] for table in probabilities])
         return np.asarray(probabilities, dtype=np.float64)
