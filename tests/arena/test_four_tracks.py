@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from helpers.arena_tables import facts_of, synthetic_scores
-from multilab.arena.results import LICENCE, absent_entrants, arena_settings
+from multilab.arena.committed_tables import LICENCE, absent_entrants, arena_settings
 from multilab.cells.conf import entrant_names, names
 from multilab.cli import main
 from multilab.core import read_json
@@ -161,7 +161,7 @@ def test_the_pages_mark_them_too_and_have_all_sections(reports, content):
 
 def test_a_stack_has_costs_under_its_name_of_the_track(content):
     costs = content["costs"]
-    assert costs["study"] == "arena-costs and arena-stack-costs"
+    assert costs["studies"] == ["arena-costs", "arena-stack-costs"]
     position = costs["columns"].index("stack@ensembled")
     assert costs["fit_seconds"][position] > 0
     assert costs["predict_ms"][position] is None  # its base methods were not measured here

@@ -347,7 +347,7 @@ def content():
         index=tracks[0].board.methods,
     )
     costs[["cells", "alone"]] = [5, True]
-    costs.attrs["study"] = "arena-costs"
+    costs.attrs["studies"] = ["arena-costs"]
     return arena_leaderboard(tracks, facts, {"m0": {"title": "M"}}, [], costs=costs, rating=_rate, anchor="m1")
 
 

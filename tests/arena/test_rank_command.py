@@ -10,8 +10,8 @@ import pytest
 from helpers.arena_tables import facts_of, synthetic_scores, without_cells
 from helpers.command_line import candidates
 from multilab.arena import SCHEMA
-from multilab.arena import results as tables
-from multilab.arena.results import arena_settings
+from multilab.arena import committed_tables as tables
+from multilab.arena.committed_tables import arena_settings
 from multilab.cli import main
 from multilab.core import read_json, write_content
 
@@ -109,7 +109,11 @@ def test_the_file_holds_what_the_tables_do_and_is_the_same_on_a_rerun(reports, c
     assert content["pools"][0]["anchor"] == "br_logistic"
     assert content["pools"][0]["boards"]["overall"]["elo"][1] == 1000
     assert set(content["pools"][1]["values"]) == {"default"}  # the tuned track has one split, which is averaged
-    assert content["costs"] | {"cells": None} == content["costs"] | {"study": "arena", "alone": False, "cells": None}
+    assert content["costs"] | {"cells": None} == content["costs"] | {
+        "studies": ["arena"],
+        "alone": False,
+        "cells": None,
+    }
     assert content["costs"]["fit_seconds"][0] > 0
     capsys.readouterr()
     assert main(["arena", "rank"]) == 0
@@ -150,7 +154,7 @@ def test_sets_of_one_source_reach_the_ratings_of_a_printed_table(reports, monkey
         return pd.DataFrame({"elo": 1000.0, "elo_low": 990.0, "elo_high": 1010.0}, index=list(columns))
 
     settings = arena_settings() | {"related": {"music": ["emo*", "yea*"]}}
-    monkeypatch.setattr("multilab.arena.results.arena_settings", lambda: settings)
+    monkeypatch.setattr("multilab.arena.committed_tables.arena_settings", lambda: settings)
     monkeypatch.setattr("multilab.reports.arena.rank._rating", lambda required=False: rating)
     assert main(["arena", "rank", "--metric", "macro_f1"]) == 0
     assert seen == [["music", "enron", "music"]]

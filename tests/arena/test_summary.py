@@ -240,7 +240,7 @@ def test_costs_are_shown_where_they_were_measured_alone() -> None:
     rows = dict.fromkeys(("set0", "set1", "set2"), (500, 100))
     for alone in (True, False):
         costs = method_costs(measured.assign(alone=alone), rows)
-        costs.attrs["study"] = "arena-costs"
+        costs.attrs["studies"] = ["arena-costs"]
         studies = [{"track": "costs", "study": "arena-costs", "machine": "a machine"}]
         track = [track_results("default", scores)]
         content = arena_leaderboard(track, facts_of(scores), {}, studies, costs=costs, rating=rating)
@@ -265,7 +265,7 @@ def test_dummies_metrics_and_unfinished() -> None:
     scores = tables({"a": 0.8, "b": 0.7, "all_zero": 0.1}, 5)
     scores.loc[(scores["metric"] == "ranking_loss") & (scores["method"] == "all_zero"), "value"] = 0.0
     gone = pd.DataFrame(
-        [("set1", 0, "b", "not run: on split 3 more than 60 s of processor time")],
+        [("set1", 0, "b", "more than 60 s of processor time")],
         columns=["dataset", "split", "method", "reason"],
     )
     summary = arena_summary(leaderboard(without_cells(scores, ("set1", "b")), gone))

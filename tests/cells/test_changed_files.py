@@ -22,6 +22,7 @@ from multilab.cells.checks import changed_cells, changed_results, check_met, rec
 from multilab.cells.conf import load_protocol, package_names
 from multilab.cells.errors import DifferentResultError, ExperimentError
 from multilab.cells.execute import compute_within, run_cells, run_cells_within
+from multilab.cells.fitting import inner_cells
 from multilab.cells.inventory import Inventory, StoredCell, check_runnable, note_earlier
 from multilab.cells.loaded_code import files_today, reached
 from multilab.cells.method import Method, load_method
@@ -235,6 +236,22 @@ def test_a_file_that_the_class_does_not_import_does_not_count(store, cells, monk
     edit(monkeypatch, file)
     forge(store, cells[0].key, code={"files": {**store.record(cells[0].key)["code"]["files"], file: "1" * 12}})
     assert changed_results([cells[0].key], store, {cells[0].key: cells[0]}.get) == []
+
+
+def test_an_inner_fold_is_not_recomputed_also_if_its_record_does_not_name_it(store, cells, monkeypatch):
+    inner = inner_cells(cells[0], Tuning(folds=2))[1]
+    assert run_cells([inner], store) == {}
+    edit(monkeypatch, MLKNN)
+    inventory = Inventory(store)
+    assert inventory.read(inner.key).inner_fold == 1
+    assert inventory.outdated(inventory.read(inner.key)) is None
+    assert not changed_cells([inventory.read(inner.key)], inventory)
+    record = json.loads((store.path(inner.key) / "record.json").read_text())
+    del record["inner_fold"]
+    (store.path(inner.key) / "record.json").write_text(json.dumps(record))
+    assert inventory.outdated(inventory.read(inner.key)) == "other splits"
+    assert not changed_cells([inventory.read(inner.key)], inventory)
+    assert len(changed_cells([inventory.read(cells[0].key)], inventory)) == 1
 
 
 def ran(cell, store):

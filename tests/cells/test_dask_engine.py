@@ -41,7 +41,7 @@ from multilab.cells.engines import Engine, using
 from multilab.cells.errors import ExperimentError
 from multilab.cells.execute import run_cells, run_cells_within
 from multilab.cells.method import load_method
-from multilab.cells.process import known_to_pass
+from multilab.cells.process import reason_not_to_try
 from multilab.cells.running import give_up
 from multilab.cells.settings import CellLimits, Tuning
 from multilab.cells.store import Store
@@ -181,7 +181,7 @@ def test_splits_that_wait_for_the_first_keep_its_failure_once(engine, tmp_path, 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(begin, later)) == [record] * 2
     assert written == [first.key]
-    assert known_to_pass(later[0], store, limits) == "not run: on split 0 no memory"
+    assert reason_not_to_try(later[0], store, limits) == "not run: on split 0 no memory"
 
 
 def test_folders_of_runs_without_tasks_go_when_another_run_begins(engine, cluster, tmp_path):

@@ -19,7 +19,7 @@ from multilab.claims.evidence import Finding, published_evidence
 from multilab.claims.paper import find
 from multilab.claims.published import Aliases, ColumnRule, Derived, mask, printed_number
 from multilab.claims.statements import read_counterfactuals, read_errata, touched
-from multilab.claims.verdicts import COLUMNS, MISSING, VERDICTS, judge, summarised
+from multilab.claims.verdicts import COLUMNS, NO_RESULT, VERDICTS, judge, summarised
 from multilab.experiments.ledger import with_test_sets
 from multilab.experiments.plan import study_cells
 from multilab.experiments.study import load_study
@@ -425,7 +425,7 @@ def test_not_run_says_why():
     assert judge(cell(None), NOTHING, (), dnf)["reason"].tolist() == ["did not finish in the paper either"]
     table = judge(cell(), NOTHING)
     assert table["verdict"].tolist() == ["not run"]
-    assert table["reason"].iloc[0].startswith(MISSING)
+    assert table["reason"].iloc[0] == NO_RESULT
     assert verdict(cell(None), ours(0.4), (), dnf) == "not printed"
     images = [Erratum("x-1", {}, why="The table is an image.", effect="not_read")]
     assert verdict(cell(None), ours(0.4), images, dnf) == "not read"

@@ -26,7 +26,7 @@ from multilab.comparison import fits
 from multilab.comparison.display import Display
 from multilab.comparison.fits import run_methods
 from multilab.comparison.plan import (
-    PlannedMethod,
+    MethodRun,
     Sizes,
     cost_of,
     duration,
@@ -44,7 +44,7 @@ SIZES = Sizes(2000, 100, 10, 0.5)
 def entries(patterns):
     refs = split_refs("scenario1", {"kfold": 2, "stratify": 1, "seed": 0})
     chosen = load_portfolio().select(patterns)
-    return [PlannedMethod(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
+    return [MethodRun(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
 
 
 def run(chosen, store, seconds=600.0):
@@ -54,7 +54,7 @@ def run(chosen, store, seconds=600.0):
 
 
 def test_every_method_of_the_portfolio_has_a_cost_curve_that_grows_with_the_table():
-    for name in load_portfolio().members:
+    for name in {member.base for member in load_portfolio().members.values()}:
         small, large = cost_of(name, 500, 20, 5), cost_of(name, 50_000, 500, 50)
         assert small is not None, name
         assert large is not None
@@ -68,7 +68,7 @@ def test_on_sparse_rows_linear_methods_come_first_and_nothing_is_standardised(tm
     sizes = Sizes(2000, 20_000, 10, 0.8, entries=12.0)
     (ref, _) = split_refs("scenario1", {"kfold": 2, "stratify": 1, "seed": 0})
     chosen = portfolio.select(None, sparse=True)
-    planned = [PlannedMethod(member, [Cell("train", ref, member.method)]) for member in chosen]
+    planned = [MethodRun(member, [Cell("train", ref, member.method)]) for member in chosen]
     ordered = in_order(plan_methods(planned, sizes, Store(tmp_path)), portfolio.baseline, sizes)
     assert [entry.name for entry in ordered[:2]] == [portfolio.baseline, "br_linear_svm"]
     assert {entry.name for entry in ordered[2:4]} == {"br_logistic", "cc_logistic"}
@@ -120,7 +120,7 @@ def holes(tmp_path, monkeypatch):
 def test_every_method_of_the_portfolio_learns_from_missing_labels_or_is_left_out_by_name(holes, capsys):
     refs = split_refs(holes, {"kfold": 2, "stratify": 1, "seed": 0})
     chosen = load_portfolio().select(None)
-    every = [PlannedMethod(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
+    every = [MethodRun(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
     refused = {entry.name: refused_for_missing_labels(entry) for entry in every}
     assert refused["mlwse_l1"] == refused["erf_pct"] == "ERFPCT cannot learn from missing labels"
     assert not refused["label_frequencies"]
@@ -227,7 +227,7 @@ def test_names_globs_and_the_settings_of_the_portfolio():
     portfolio = load_portfolio()
     assert [c.name for c in portfolio.select("mlknn,'?r_logistic'".replace("'", ""))] == ["mlknn", "br_logistic"]
     assert portfolio.select("mlknn")[0].method.preprocessing == "standard"
-    assert portfolio.select("decide_*")[0].reason == ""
+    assert portfolio.select("decide_*")[0].why == ""
     with pytest.raises(ExperimentError, match="no method is called 'mlkn'; did you mean 'mlknn'"):
         portfolio.select("mlkn")
 
@@ -239,7 +239,7 @@ def test_a_portfolio_that_is_missing_or_wrong_is_refused(tmp_path, monkeypatch):
     for text, message in {
         "metrics: [macro_f1]": "methods is missing",
         "{methods: [mlknn], metrics: [macro_f1], baseline: mlknn}": "must be a mapping",
-        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have chars, define, linear",
+        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have chars, define, description",
     }.items():
         (tmp_path / "portfolio.yaml").write_text(text)
         with pytest.raises(ExperimentError, match=message):

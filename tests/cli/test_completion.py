@@ -54,7 +54,7 @@ def shell(tmp_path):
         ("multilab tune tune.pruner=", ["tune.pruner=median", "tune.pruner=none"]),
         ("multilab train metrics=[micro_auc,micro_f", ["metrics=[micro_auc,micro_f1"]),
         ("multilab study evaluate --study lsk", ["lskmddm"]),
-        ("multilab study ve", ["verify"]),
+        ("multilab ga", ["gate"]),
         ("multilab gate --stud", ["--study"]),
         ("multilab study claims --study=mlwse-", ["mlwse-core"]),
         ("multilab study run --engine d", ["dask"]),

@@ -331,7 +331,9 @@ def test_warnings_are_counted_by_category(tmp_path):
         "c" * 64: ["OddWarning: x"],
     }.items():
         store.path(key).mkdir()
-        (store.path(key) / "record.json").write_text(json.dumps({"warnings": messages}))
+        categories = [message.partition(":")[0] for message in messages]
+        record = {"warnings": messages, "warning_categories": categories}
+        (store.path(key) / "record.json").write_text(json.dumps(record))
     keys = ["b" * 64, "a" * 64, "a" * 64, "c" * 64, "d" * 64]
     counts, warned = count_warnings(keys, store)
     assert counts == {"UserWarning": 2, "OddWarning": 1}
@@ -339,3 +341,5 @@ def test_warnings_are_counted_by_category(tmp_path):
     line = "3 warnings (UserWarning 2, OddWarning 1): multilab store show aaaaaaaaaaaa (and 1 more cell)"
     assert warning_summary(keys, store) == line
     assert warning_summary(["b" * 64], store) is None
+    (store.path("a" * 64) / "record.json").write_text(json.dumps({"warnings": ["UserWarning: x"]}))  # an older one
+    assert count_warnings(["a" * 64], store)[0] == {"Warning": 1}

@@ -53,14 +53,15 @@ def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys
     from types import SimpleNamespace
 
     from multilab.cells.store import Store
-    from multilab.experiments import verify
+    from multilab.experiments import gate
 
     store = Store(tmp_path)
     cells = [SimpleNamespace(key=letter * 64) for letter in "ab"]
     messages = {"a": ["ConvergenceWarning: stopped early", "UserWarning: other"], "b": []}
     for letter, warnings in messages.items():
-        store.write(letter * 64, {}, {"warnings": warnings}, "")
-    monkeypatch.setattr(verify, "run_cells", lambda *_, **__: {})
-    verify._run(SimpleNamespace(limits=None), cells, str(tmp_path), "quick")
+        categories = [warning.partition(":")[0] for warning in warnings]
+        store.write(letter * 64, {}, {"warnings": warnings, "warning_categories": categories}, "")
+    monkeypatch.setattr(gate, "run_cells", lambda *_, **__: {})
+    gate._run(SimpleNamespace(limits=None), cells, str(tmp_path), "quick")
     line = "warnings in 1 of 2 cells (ConvergenceWarning 1, UserWarning 1); --store FOLDER keeps their records\n"
     assert capsys.readouterr().out == line

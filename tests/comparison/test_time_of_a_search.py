@@ -14,7 +14,7 @@ from multilab.cells import execute
 from multilab.cells.execute import Outcome
 from multilab.comparison import auto, fits
 from multilab.comparison.fits import run_methods
-from multilab.comparison.plan import PlannedMethod
+from multilab.comparison.plan import MethodRun
 from multilab.comparison.portfolio import load_portfolio
 from multilab.comparison.training_set import Fit
 from multilab.models import load_model
@@ -74,7 +74,7 @@ class Done(set):
 def planned(name, seconds, folds=5):
     member = load_portfolio().members[name]
     cells = [Unit(f"{name}-{k}", f"{name}, fold {k}") for k in range(folds)]
-    return PlannedMethod(member, cells, seconds, 1.0, 1.0, keys=frozenset(cell.key for cell in cells))
+    return MethodRun(member, cells, seconds, 1.0, 1.0, keys=frozenset(cell.key for cell in cells))
 
 
 WATCHER = SimpleNamespace(refresh=lambda: None, finished=lambda entry: None)

@@ -20,7 +20,7 @@ from multilab.cells.settings import Tuning
 from multilab.core import read_content
 from multilab.experiments.plan import cell_for, study_cells
 from multilab.experiments.study import load_study, study_from
-from multilab.reports.study import described
+from multilab.reports.study_folder import described
 from multilab.statistics.result_files import read_keys
 
 TUNE = {"n_trials": 2, "folds": 2, "metric": "ranking_loss"}

@@ -18,7 +18,7 @@ import pytest
 
 from multilab.cells.cell import library_versions
 from multilab.cli import main
-from multilab.experiments.verify import (
+from multilab.experiments.gate import (
     Difference,
     _row_ranking_loss,
     _write_reference,

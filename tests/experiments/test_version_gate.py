@@ -11,7 +11,7 @@ import pytest
 from helpers.keys import raise_version
 from multilab.cli.main import main
 from multilab.core import versions
-from multilab.experiments import verify, version_gate
+from multilab.experiments import version_gate
 from multilab.experiments.version_gate import check_versions
 from multilab.methods import KernelELM, MLkNN, NystroemKernelELM, kernels
 from multilab.metrics.registry import defined
@@ -184,6 +184,6 @@ def test_a_case_without_a_reference_and_a_reference_without_a_case_fail(gate):
 def test_the_command_checks_versions_before_the_quick_study_where_no_study_is_named(options, checked, monkeypatch):
     called = []
     monkeypatch.setattr(version_gate, "check_versions", lambda accept: called.append("versions") or 1)
-    monkeypatch.setattr(verify, "recompute_study", lambda study, *_: called.append(study.name) or 0)
+    monkeypatch.setattr("multilab.experiments.gate.recompute_study", lambda study, *_: called.append(study.name) or 0)
     assert main(["gate", *options]) == int(checked)
     assert called == [*(["versions"] if checked else []), "quick"]

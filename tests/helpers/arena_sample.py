@@ -117,7 +117,7 @@ def write_arena(reports: Path, tracks: tuple[str, ...] = ("default", "tuned", "e
     limits = {"limits": {"seconds": 60.0, "gigabytes": 4.0}}
     (reports / "arena" / "study.json").write_text(json.dumps(limits), encoding="utf-8")
     costs = method_costs(measured, {name: (0.8 * rows, 0.2 * rows) for name, rows in n.items()})
-    costs.attrs["study"] = "arena-costs"
+    costs.attrs["studies"] = ["arena-costs"]
     facts = [
         {"name": name, "title": name.title(), "domain": domain, "text": domain == "text", "n": rows, "d": d, "q": q,
          "cardinality": cardinality, "density": round(cardinality / q, 4)}

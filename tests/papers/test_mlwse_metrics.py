@@ -12,9 +12,9 @@ from multilab.cells.errors import ExperimentError
 from multilab.cells.running import ensure
 from multilab.cells.store import Store
 from multilab.experiments.evaluate import evaluate, extra_quantities
+from multilab.experiments.gate import fingerprints
 from multilab.experiments.plan import study_cells
 from multilab.experiments.study import Study, check_study
-from multilab.experiments.verify import fingerprints
 from multilab.metrics import (
     ALL_METRICS,
     METRICS,

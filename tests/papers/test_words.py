@@ -10,7 +10,7 @@ import pytest
 from multilab.cells.conf import names, read_settings
 from multilab.claims import ClaimsError
 from multilab.claims.paper import find, paper_names
-from multilab.claims.results import Results
+from multilab.claims.text_numbers import Results
 from multilab.core import write_content
 
 PAPERS = [

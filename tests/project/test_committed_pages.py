@@ -17,7 +17,7 @@ from multilab.reports import write_readme
 from multilab.reports.all_pages import overview, write_pages
 from multilab.reports.arena import rank as arena
 from multilab.reports.arena.rank import summarise_arena
-from multilab.reports.study import write_comparisons
+from multilab.reports.study_folder import write_comparisons
 from multilab.statistics.result_files import SCORES, read_scores
 
 for _module in ("jinja2", "matplotlib", "PIL"):

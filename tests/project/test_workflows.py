@@ -155,7 +155,7 @@ def studies(checkout, monkeypatch):
         ("src/multilab/methods/neighbours/_search.py", {"mlwse-core", "lwmf"}),
         ("src/multilab/methods/base.py", {"mlwse-core", "lwmf"}),
         ("conf/study/lwmf.yaml", {"lwmf"}),
-        ("src/multilab/reports/study.py", set()),
+        ("src/multilab/reports/study_folder.py", set()),
     ],
 )
 def test_a_change_touches_the_studies_whose_results_it_can_reach(studies, file, touched):

@@ -70,7 +70,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     better average rank), ``surely_better`` (number of columns with
     ``better`` >= .95), ``surely_not_worse`` (number of columns with ``better + equal`` >= .95).
 ``costs``
-    ``null``, or ``study``, ``alone`` (false: measured with other work on the machine), ``columns`` and, parallel to
+    ``null``, or ``studies``, ``alone`` (false: measured with other work on the machine), ``columns`` and, parallel to
     them, ``fit_seconds`` (median per 1,000 training rows), ``predict_ms`` (median per row), ``model_mb``,
     ``peak_mb``, ``cells``. For a stack, all but ``peak_mb`` include its base methods.
 
@@ -139,7 +139,7 @@ def arena_leaderboard(
     digests : mapping, optional
         Of the splits, see :func:`pooled_tracks`.
     costs : DataFrame, optional
-        From :func:`method_costs`; ``attrs["study"]`` names the study.
+        From :func:`method_costs`; ``attrs["studies"]`` names the studies.
     rating : callable, optional
         :func:`elo_ratings`; without it there is no Elo and no Pareto front.
     anchor : str, optional
@@ -170,7 +170,7 @@ def arena_leaderboard(
     if "overall" not in boards[pools[0].name]:
         counted = ", ".join(metrics_of("overall"))
         raise ArenaError(f"no metric that a leaderboard counts is defined on any set; these are {counted}")
-    chosen = [_chosen(pool, boards, tested) for pool in pools]
+    chosen = [_chosen(pool, boards, tested, tracks) for pool in pools]
     labels = {str(each["name"]): int(each["q"]) for each in facts}
     tests = _tests(pools, chosen, boards, labels, sources, run)
     described = [
@@ -308,7 +308,9 @@ def _ranked(rating: Rating | None, sources: Mapping[str, str], job: tuple[str, s
     return rank_methods(means, name, rating, anchor, sources)
 
 
-def _chosen(pool: Pool, boards: Mapping[str, Mapping[str, Board]], tested: str | None) -> str | None:
+def _chosen(
+    pool: Pool, boards: Mapping[str, Mapping[str, Board]], tested: str | None, tracks: Sequence[Track]
+) -> str | None:
     """Return the column that is tested: the one named, else the best ensemble on all sets, else the best of the pool.
 
     The same ensemble is tested in every pool that has it.
@@ -317,7 +319,8 @@ def _chosen(pool: Pool, boards: Mapping[str, Mapping[str, Board]], tested: str |
         return tested
     if "ensembled" not in boards:
         return str(boards[pool.name]["overall"].table.index[0])
-    best = next(name for name in boards["ensembled"]["overall"].table.index if name.endswith("@ensembled"))
+    columns = next(track.columns for track in tracks if track.name == "ensembled")
+    best = next(name for name in boards["ensembled"]["overall"].table.index if name in columns)
     return str(best) if best in pool.means.methods else None
 
 
@@ -418,7 +421,7 @@ def _described_tests(
 
 def _costs(costs: pd.DataFrame) -> dict[str, Any]:
     return {
-        "study": costs.attrs.get("study"),
+        "studies": costs.attrs.get("studies", []),
         "alone": bool(costs["alone"].all()),
         "columns": [str(name) for name in costs.index],
         **{name: [significant(value) for value in costs[name]] for name in (*COSTS, "peak_mb")},

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from multilab.arena.results import arena_settings
+from multilab.arena.committed_tables import arena_settings
 from multilab.arena.tracks import ArenaError
 from multilab.cells.conf import read_settings, read_settings_file
 from multilab.core import report_dir

@@ -6,7 +6,6 @@ Everything is computed from the leaderboard file and the tables of seconds, with
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,8 +60,6 @@ SUBSETS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "larger": (f"more than {SMALL:,} rows", lambda facts: facts["n"] > SMALL),
 }
 """Kinds of sets: title and condition."""
-
-_NOT_TRIED = re.compile(r"^not run: on split \d+ ")  # before the reason of a split that was not tried
 
 
 def arena_summary(
@@ -373,10 +370,10 @@ def _costs(
         for at, name in enumerate(costs["columns"])
         if name in pool["columns"]
     ]
-    study = costs["study"].split()[0]
-    measured = tables.get(study, {}).get("measured")
+    study = costs["studies"][0] if costs["studies"] else None
+    measured = tables.get(study or "", {}).get("measured")
     return {
-        "study": costs["study"],
+        "study": " and ".join(costs["studies"]) or None,
         "machine": machines.get(study),
         "measured_on": [] if measured is None else list(dict.fromkeys(measured["dataset"])),
         "sets": pool["boards"]["overall"]["sets"],
@@ -438,7 +435,7 @@ def _unfinished(track: Mapping[str, Any]) -> dict[str, Any]:
             "name": str(name),
             "sets": rows.loc[at, "set"].tolist(),
             "cells": int(rows.loc[at, "splits"].sum()),
-            "reasons": dict(sorted(Counter(_NOT_TRIED.sub("", reason) for reason in rows.loc[at, "reason"]).items())),
+            "reasons": dict(sorted(Counter(rows.loc[at, "reason"]).items())),
         }
         for name, at in rows.groupby("column", sort=False).groups.items()
     ]

@@ -32,6 +32,11 @@ def column_name(method: str, track: str) -> str:
     return method if track == "default" else f"{method}@{track}"
 
 
+def method_of(column: str) -> str:
+    """Return the method of a column of a pool: the inverse of :func:`column_name`."""
+    return column.partition("@")[0]
+
+
 @dataclass(frozen=True, eq=False)
 class Track:
     """Results of one study.
@@ -53,8 +58,11 @@ class Track:
         return tuple(column_name(name, self.name) for name in self.board.methods)
 
     def reasons(self) -> dict[tuple[str, str], str]:
-        """Return why a method lacks a split of a dataset, by both; ``missing`` where the tables do not say."""
-        stopped = self.board.unfinished
+        """Return why a method lacks its first split of a dataset, by both; ``missing`` where the tables do not say.
+
+        The splits after it were not tried where it exceeded a limit.
+        """
+        stopped = self.board.unfinished.sort_values("split", kind="stable").drop_duplicates(["dataset", "method"])
         why = dict(zip(zip(stopped["dataset"], stopped["method"], strict=True), stopped["reason"], strict=True))
         datasets, methods = self.board.datasets, self.board.methods
         pairs = [(datasets[i], methods[j]) for i, j in np.argwhere(self.board.incomplete)]

@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "granularity": ("on_grid",),
         "numbers": ("PrintedNumber", "parse_number"),
         "quantities": ("quantity_of",),
-        "tables": (
+        "printed_table": (
             *("DERIVED_KINDS", "AuditCell", "AuditTable", "TestSize", "derived_kind"),
             *("read_audit_cells", "read_sizes", "size_from", "unused_sizes"),
         ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from multilab.audit import averages, conventions, granularity, inequalities, ranks, repeats
 from multilab.audit.findings import AUDIT_CHECKS, AuditError, AuditFinding
-from multilab.audit.tables import AuditTable
+from multilab.audit.printed_table import AuditTable
 from multilab.core.messages import unknown_name
 
 # The checks register themselves when their files are imported.

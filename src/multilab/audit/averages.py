@@ -11,7 +11,7 @@ import numpy as np
 
 from multilab.audit.findings import AuditFinding, audit_check
 from multilab.audit.numbers import TINY, PrintedNumber, one_slip_away, parse_number
-from multilab.audit.tables import AuditCell, AuditTable
+from multilab.audit.printed_table import AuditCell, AuditTable
 from multilab.statistics.summary import exact_mean
 
 _Rows = Sequence[AuditCell]

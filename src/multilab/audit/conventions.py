@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from multilab.audit.findings import AuditFinding, audit_check
-from multilab.audit.tables import AuditCell, AuditTable, TestSize, sums_to_one
+from multilab.audit.printed_table import AuditCell, AuditTable, TestSize, sums_to_one
 
 
 @audit_check
@@ -76,8 +76,10 @@ _COVERAGES = {
 }
 
 
-def _possible(rule: str, value: float, half: float, size: TestSize, ranking_loss: float | None) -> str:
-    """Return why a coverage cannot follow a rule, ``""`` if it can.
+def _impossible(
+    rule: str, value: float, half: float, size: TestSize, ranking_loss: float | None
+) -> tuple[str, bool] | None:
+    """Return why a coverage cannot follow a rule and whether by its ranking loss, ``None`` if it can.
 
     Of a row with p of q labels and a share r of wrong pairs the last relevant label has at least the mean number of
     irrelevant ones above it, r (q - p), hence a coverage C >= p - 1 + r (q - p) >= max(p - 1, r (q - 1)) counted from
@@ -88,20 +90,21 @@ def _possible(rule: str, value: float, half: float, size: TestSize, ranking_loss
     shift = 1.0 if rule == "1" else 0.0
     if rule in ("q", "q-1"):
         if value - half > 1:
-            return f"{value:g} > 1"
+            return f"{value:g} > 1", False
         if not q or scale == 0:
-            return ""
+            return None
     count, slack = value * scale - shift, half * scale + 1e-9
     if count + slack < 0:
-        return f"{value:g} < 1"
+        return f"{value:g} < 1", False
     if q and count - slack > q - 1:
-        return f"{value:g} > {q if rule == '1' else q - 1}"
+        return f"{value:g} > {q if rule == '1' else q - 1}", False
     if cardinality and count + slack < 0.95 * cardinality - 1:
-        return f"{value:g} is less than {(cardinality - 1 + shift) / scale:.3f} of {cardinality:g} labels per row"
+        least = (cardinality - 1 + shift) / scale
+        return f"{value:g} is less than {least:.3f} of {cardinality:g} labels per row", False
     if q and ranking_loss is not None and count + slack < 0.98 * ranking_loss * (q - 1):
         least = (ranking_loss * (q - 1) + shift) / scale
-        return f"{value:g} is less than {least:.3f} of a ranking loss of {ranking_loss:g}"
-    return ""
+        return f"{value:g} is less than {least:.3f} of a ranking loss of {ranking_loss:g}", True
+    return None
 
 
 @audit_check
@@ -117,15 +120,15 @@ def coverage_rule(table: AuditTable) -> Iterator[AuditFinding]:
         quantity = cells[0].quantity
         if not quantity or quantity.name != "coverage":
             continue
-        reasons: dict[str, list[tuple[AuditCell, str]]] = {rule: [] for rule in _COVERAGES}
+        reasons: dict[str, list[tuple[AuditCell, str, bool]]] = {rule: [] for rule in _COVERAGES}
         for cell in cells:
             assert cell.mean
             loss = table.pages[cell.dataset, cell.method].get("ranking_loss")
             for rule, failed in reasons.items():
                 r = loss.mean.low if loss and loss.mean else None
-                why = _possible(rule, cell.mean.value, cell.mean.half, table.size_of(cell.dataset), r)
-                if why:
-                    failed.append((cell, why))
+                fault = _impossible(rule, cell.mean.value, cell.mean.half, table.size_of(cell.dataset), r)
+                if fault:
+                    failed.append((cell, *fault))
         left = [rule for rule, failed in reasons.items() if len(failed) <= 0.05 * len(cells)]
         if not left:
             left = [min(reasons, key=lambda rule: len(reasons[rule]))]
@@ -145,24 +148,24 @@ def coverage_rule(table: AuditTable) -> Iterator[AuditFinding]:
                 right=" or ".join(_COVERAGES[rule] for rule in left),
                 why=("a share of the labels; " if shares else "") + "excluded: " + "; ".join(excluded),
             )
-        failed_in_all = set.intersection(*({id(cell) for cell, _ in reasons[rule]} for rule in left))
-        contradicted: dict[str, list[tuple[AuditCell, str]]] = defaultdict(list)
-        for cell, why in reasons[left[0]]:
+        failed_in_all = set.intersection(*({id(cell) for cell, _, _ in reasons[rule]} for rule in left))
+        contradicted: dict[str, list[tuple[AuditCell, str, bool]]] = defaultdict(list)
+        for cell, why, by_ranking_loss in reasons[left[0]]:
             if id(cell) in failed_in_all:
-                contradicted[cell.method].append((cell, why))
+                contradicted[cell.method].append((cell, why, by_ranking_loss))
         for method, group in contradicted.items():
-            cell, why = group[0]
+            cell, why, _ = group[0]
             assert cell.mean
-            if len(group) >= 2 and all("ranking loss" in text for _, text in group):
+            if len(group) >= 2 and all(by_ranking_loss for _, _, by_ranking_loss in group):
                 why = f"smaller than the ranking loss allows on {len(group)} datasets ({cell.dataset}: {why})"
                 right = "ties are errors in the ranking loss only"
                 yield AuditFinding("coverage_rule", "note", name, "", method, metric, "coverage", right, why)
                 continue
-            for one, text in group:
-                assert one.mean
-                both = f"{metric}, ranking_loss" if "ranking loss" in text else metric
-                names = (name, one.dataset, method, both)
-                yield AuditFinding("coverage_rule", "fault", *names, one.mean.text, "", text)
+            for cell, why, by_ranking_loss in group:
+                assert cell.mean
+                both = f"{metric}, ranking_loss" if by_ranking_loss else metric
+                names = (name, cell.dataset, method, both)
+                yield AuditFinding("coverage_rule", "fault", *names, cell.mean.text, "", why)
 
 
 @audit_check

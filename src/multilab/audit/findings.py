@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from multilab.core import MultilabError
 
 if TYPE_CHECKING:
-    from multilab.audit.tables import AuditTable
+    from multilab.audit.printed_table import AuditTable
 
 
 class AuditError(MultilabError, ValueError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from multilab.audit.findings import AuditFinding, audit_check
 from multilab.audit.numbers import PrintedNumber, one_slip_away, parse_number
-from multilab.audit.tables import AuditCell, AuditTable, TestSize
+from multilab.audit.printed_table import AuditCell, AuditTable, TestSize
 
 
 @audit_check

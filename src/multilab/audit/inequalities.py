@@ -13,7 +13,7 @@ from functools import cache
 
 from multilab.audit.findings import AuditFinding, audit_check
 from multilab.audit.numbers import PrintedNumber
-from multilab.audit.tables import AuditCell, AuditTable
+from multilab.audit.printed_table import AuditCell, AuditTable
 
 _EMPTY = "; unless one of them counts rows without labels as 1 and the other as 0"
 

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from multilab.audit.findings import AuditFinding, audit_check
 from multilab.audit.numbers import PrintedNumber
-from multilab.audit.tables import AuditCell, AuditTable, Grid
+from multilab.audit.printed_table import AuditCell, AuditTable, Grid
 from multilab.statistics import bonferroni_dunn_cd, nemenyi_cd
 from multilab.statistics.omnibus import f_critical, friedman_chi2, iman_davenport_f
 from multilab.statistics.posthoc import bonferroni_dunn_q, nemenyi_q

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from multilab.audit.findings import AuditFinding, audit_check
-from multilab.audit.tables import AuditCell, AuditTable
+from multilab.audit.printed_table import AuditCell, AuditTable
 
 _Key = tuple[str, str, str]
 

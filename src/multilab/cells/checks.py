@@ -138,9 +138,12 @@ def _rebuilt(stored: StoredCell, inventory: Inventory) -> Cell | None:
 
     That is so of inner folds, whose rows no record has, and of settings that a stranger may have written.
     """
-    if stored.kind not in ("train", "scores") or stored.inner or stored.split < 0:
+    if stored.kind not in ("train", "scores") or stored.inner_fold is not None or stored.split < 0:
         return None
     with suppress(MultilabError, ImportError, OSError, LookupError, TypeError, ValueError):
+        splits = inventory.today(stored)[1]
+        if splits is not None and stored.parts["split"] not in splits:  # an inner fold in a record without the field
+            return None
         check_runnable(stored)
         cell = inventory.rebuilt(stored)
         return cell if cell.key == stored.key else None

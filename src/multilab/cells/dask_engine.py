@@ -14,7 +14,6 @@ import contextlib
 import logging
 import os
 import queue
-import re
 import shutil
 import socket
 import sys
@@ -32,7 +31,7 @@ from multilab.cells.child import Child, ChildKilled
 from multilab.cells.engines import Engine
 from multilab.cells.errors import ExperimentError
 from multilab.cells.packs import pack_cell, unpack_cell
-from multilab.cells.process import expected_effort, first_split, known_to_pass, run_cell_within
+from multilab.cells.process import expected_effort, first_split, reason_not_to_try, run_cell_within
 from multilab.cells.running import give_up, run_cell
 from multilab.cells.settings import CellLimits, Tuning
 from multilab.cells.store import Store
@@ -361,6 +360,7 @@ class _Run:
         self._round = 0
         self._notice = _Notice(engine)
         self._futures: dict[str, tuple[Future, list[Future]]] = {}
+        self._items: dict[str, Item] = {}  # by name of their task
         self._done: queue.SimpleQueue[tuple[str, Future]] = queue.SimpleQueue()
         self.stopped = False
         self.tick: Callable[[], object] = lambda: None
@@ -409,7 +409,7 @@ class _Run:
                     waiting[key] = item
                     continue
                 lost = 0
-                reason = self._receive(item, answer, known)
+                reason = self._receive(item, answer)
                 if reason is not None:
                     self._engine.failed[key] = reason
                 yield item, reason
@@ -424,7 +424,7 @@ class _Run:
         """Return why an item is not tried: it failed in this command already, or exceeded these limits before."""
         if (reason := self._engine.failed.get(item.key)) is not None or self._limits is None:
             return reason
-        return known_to_pass(item, self._store, self._limits) if isinstance(item, Cell) else None
+        return reason_not_to_try(item, self._store, self._limits) if isinstance(item, Cell) else None
 
     def _submit(self, item: Item) -> None:
         first = first_split(item) if self._limits and isinstance(item, Cell) else None
@@ -434,6 +434,7 @@ class _Run:
         name = f"{item.method.name if isinstance(item, Cell) else item.analysis}-{item.key}-{self._token}{self._round}"
         future = _submitted(self._client, self._engine, compute, task, *needs, key=name)
         self._futures[item.key] = future, needs
+        self._items[name] = item
         future.add_done_callback(lambda future, key=item.key: self._done.put((key, future)))
 
     def _need(self, item: Cell) -> Future | None:
@@ -445,6 +446,7 @@ class _Run:
             return None
         answer = _answer(item, self._store, self._shared, record)
         name = f"stored-{item.key}-{self._token}{self._round}"
+        self._items[name] = item
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
             return _submitted(self._client, self._engine, _same, answer, key=name)
@@ -471,10 +473,10 @@ class _Run:
                 results += [(key, None) for key in good]
         return results
 
-    def _receive(self, item: Item, answer: Any, known: dict[str, Item]) -> str | None:
+    def _receive(self, item: Item, answer: Any) -> str | None:
         """Keep an answer; return why the item has no result."""
         if isinstance(answer, BaseException):
-            return self._failure(item, answer, known)
+            return self._failure(item, answer)
         if answer.reason is not None:
             if self._shared is None and answer.record:
                 self._store.write_failure(item.key, answer.record)
@@ -492,16 +494,16 @@ class _Run:
             time.sleep(0.2)
         return None
 
-    def _failure(self, item: Item, error: BaseException, known: dict[str, Item]) -> str:
+    def _failure(self, item: Item, error: BaseException) -> str:
         """Return why an item has no result whose task ended with an error; raise what is no fault of the item."""
         from distributed import KilledWorker
 
         if not isinstance(error, KilledWorker):
             raise _of_worker(self._engine, error) from None
         reason = _DIED
-        found = re.search(r"[0-9a-f]{64}", str(error.task))
-        if found and found[0] != item.key and found[0] in known:
-            reason = f"{known[found[0]].label} failed: {reason}"
+        died = self._items.get(str(error.task))
+        if died is not None and died.key != item.key:  # it died with what it reads
+            reason = f"{died.label} failed: {reason}"
         return _given_up(item, self._store, reason)
 
     def _reconnect(self, lost: int) -> None:

@@ -28,7 +28,7 @@ from multilab.cells.cell import SCHEMA, Cell, SplitRef, split_refs
 from multilab.cells.cell_metrics import cell_metrics, kept_metrics
 from multilab.cells.conf import load_protocol, names
 from multilab.cells.errors import ExperimentError
-from multilab.cells.method import InnerFolds, Method, class_names, load_method, located
+from multilab.cells.method import InnerFolds, Method, class_names, load_method, located, without_gate_case
 from multilab.cells.records import check_record, is_plain
 from multilab.cells.rows import tables_without_rows
 from multilab.cells.settings import ObservedShare, Tuning
@@ -98,9 +98,9 @@ class StoredCell:
         return self.parts.get("kind", "?")
 
     @property
-    def inner(self) -> bool:
-        """Whether the cell belongs to an inner fold of a search."""
-        return "inner fold" in self.record.get("label", "")
+    def inner_fold(self) -> int | None:
+        """Number of the inner fold of a search, None of a split that is none."""
+        return self.record.get("inner_fold")
 
     @property
     def method(self) -> str:
@@ -110,7 +110,7 @@ class StoredCell:
 
 def base_method(name: str) -> str:
     """Return the method behind the name of a column (``mls-svm``, ``elm[n_hidden=5]``)."""
-    stem = name.partition("[")[0]
+    stem = without_gate_case(name)
     known = _method_names()
     while stem not in known and "-" in stem:
         stem = stem.rpartition("-")[0]
@@ -227,7 +227,7 @@ class Inventory:
             splits = model_selection.split_digests(cell.dataset, cell.protocol) if known else None
             self._digests[identifier] = (meta or {}).get("digest"), splits
         data, splits = self._digests[identifier]
-        return data, None if cell.inner or cell.split < 0 else splits
+        return data, None if cell.inner_fold is not None or cell.split < 0 else splits
 
     def rebuilt(self, cell: StoredCell) -> Cell:
         """Return the unit of work of a stored cell under the current code."""

@@ -21,7 +21,18 @@ from multilab.core.versions import reached, strings_in
 from multilab.metrics.registry import ALL_METRICS, defined, find_metric, paper_metrics
 from multilab.metrics.scoring import score_all
 
-__all__ = ["LIBRARIES", "METHOD_KEYS", "PREPROCESSING", "Method", "build", "class_names", "family_of", "load_method"]
+__all__ = [
+    "LIBRARIES",
+    "METHOD_KEYS",
+    "PREPROCESSING",
+    "Method",
+    "build",
+    "class_names",
+    "family_of",
+    "gate_case_name",
+    "load_method",
+    "without_gate_case",
+]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """The libraries whose versions, by their first two numbers, are in every key."""
@@ -269,6 +280,7 @@ def located(target: str) -> Any:
 
 _OF_HYDRA = ("_target_", "_args_", "_partial_")
 
+
 @functools.lru_cache(maxsize=64)
 def _makes_dense(target: str, params: str) -> bool:
     estimator = build(Method("dense", target, json.loads(params)))
@@ -374,3 +386,13 @@ def load_method(name: str) -> Method:
     """Read ``conf/method/<name>.yaml``, or the file whose path is given (``./my_method.yaml``)."""
     name = named_file("method", name)
     return Method.from_mapping(name, read_settings("method", name))
+
+
+def gate_case_name(method: str, settings: Mapping[str, Any]) -> str:
+    """Return the name of a method with the settings of a gate case: ``elm[n_hidden=5]``."""
+    return f"{method}[{' '.join(f'{key}={value}' for key, value in settings.items())}]"
+
+
+def without_gate_case(name: str) -> str:
+    """Return the method in a name of :func:`gate_case_name`; another name is returned as it is."""
+    return name.partition("[")[0]

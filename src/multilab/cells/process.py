@@ -24,13 +24,16 @@ from multilab.datasets import prepared_meta
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["CellProcess", "begin_worker", "expected_effort", "first_split", "known_to_pass", "run_cell_within"]
+__all__ = ["CellProcess", "begin_worker", "expected_effort", "first_split", "reason_not_to_try", "run_cell_within"]
 
 _WALL = 20
 """A process that computes nothing is killed after this multiple of its processor time."""
 
 _NO_MEMORY = re.compile(r"\bMemoryError\b|bad_alloc|bad_malloc|bad allocation", re.IGNORECASE)
-"""Texts by which a failed allocation is recognised, from Python and C++."""
+"""Texts by which a failed allocation is recognised, from Python and C++.
+
+Libraries turn the C++ exception into a RuntimeError or an error of their own: only its text says what it was.
+"""
 
 
 def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
@@ -46,8 +49,8 @@ def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
         return None
     if failed := _failed_read(cell, store, limits):
         return give_up(cell, store, failed)
-    if known := known_to_pass(cell, store, limits):
-        return known
+    if reason := reason_not_to_try(cell, store, limits):
+        return reason
     used = functools.partial(give_up, cell, store, limits=asdict(limits))
     began, most = time.monotonic(), limits.seconds_of(cell)
     process = CellProcess(cell, store, most, limits.gigabytes)
@@ -66,21 +69,22 @@ def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     return used(reason, seconds=time.monotonic() - began)
 
 
-def known_to_pass(cell: Cell, store: Store, limits: CellLimits) -> str | None:
+def reason_not_to_try(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     """Return why a cell is not tried within limits: it, or the first split of its data set, exceeded them before."""
-    if known := _passed(cell, store, limits):
-        return known
-    if (first := first_split(cell)) is not None and (known := _passed(first, store, limits)):
+    if reason := _exceeded(cell, store, limits):
+        return reason
+    # The splits of a data set cost about the same: where the first one exceeds the limits the others would too, and a
+    # study would spend most of its time on cells without a result.
+    if (first := first_split(cell)) is not None and (reason := _exceeded(first, store, limits)):
         from multilab.cells.running import give_up
 
-        reason = f"not run: on split 0 {known}"
-        return give_up(cell, store, reason, limits=asdict(limits), seconds=0.0)
+        return give_up(cell, store, f"not run: on split 0 {reason}", limits=asdict(limits), seconds=0.0)
     return None
 
 
 def _failed_read(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     """Return which of the cells that a cell reads has no result, and why; run those that are missing."""
-    for reason_of in (_passed, run_cell_within):  # nothing is run if one is known to exceed a limit
+    for reason_of in (_exceeded, run_cell_within):  # nothing is run if one is known to exceed a limit
         for read in cell.reads:
             if (reason := reason_of(read, store, limits)) is not None:
                 return f"{read.label} failed: {reason}"
@@ -95,11 +99,12 @@ def first_split(cell: Cell) -> Cell | None:
     return replace(cell, split_ref=split_refs(ref.dataset, json.loads(ref.protocol))[0])
 
 
-def _passed(cell: Cell, store: Store, limits: CellLimits) -> str | None:
-    """Return why a cell did not finish within these limits or wider ones."""
+def _exceeded(cell: Cell, store: Store, limits: CellLimits) -> str | None:
+    """Return why a cell did not finish within these limits or wider ones, None if that is not known."""
     record: dict[str, Any] = store.failure(cell.key) or {}
-    passed = record.get("limits")
-    if not passed or passed["seconds"] < limits.seconds or passed["gigabytes"] < limits.gigabytes:
+    tried = record.get("limits")
+    # one that failed within narrower limits may finish within these
+    if not tried or tried["seconds"] < limits.seconds or tried["gigabytes"] < limits.gigabytes:
         return None
     return str(record["reason"])
 

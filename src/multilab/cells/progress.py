@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -103,6 +104,15 @@ class ProgressBar:
             yield item
 
 
+def recorded_warnings(caught: Iterable[warnings.WarningMessage]) -> dict[str, list[str]]:
+    """Return what a record holds of the warnings of a computation: the first 20 texts, and the category of each."""
+    distinct = sorted({(w.category.__name__, str(w.message)) for w in caught})[:20]
+    return {
+        "warnings": [f"{category}: {message}" for category, message in distinct],
+        "warning_categories": [category for category, _ in distinct],
+    }
+
+
 def count_warnings(keys: Iterable[str], store: Store) -> tuple[Counter[str], list[str]]:
     """Return how many warnings of each category the cells recorded, and the keys of the cells that have any.
 
@@ -112,11 +122,12 @@ def count_warnings(keys: Iterable[str], store: Store) -> tuple[Counter[str], lis
     warned: list[str] = []
     for key in dict.fromkeys(keys):
         try:
-            messages = store.record(key).get("warnings", [])
+            record = store.record(key)
         except ExperimentError:
             continue
-        counts.update(message.partition(":")[0] for message in messages)
-        warned += [key] if messages else []
+        if messages := record.get("warnings"):
+            counts.update(record.get("warning_categories", ["Warning"] * len(messages)))  # older records have none
+            warned.append(key)
     return counts, warned
 
 

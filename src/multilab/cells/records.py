@@ -68,6 +68,7 @@ class _Record(Struct):
     dataset: _Name = "?"
     method: _Name = "?"
     split: int = -1
+    inner_fold: int | None = None
     status: str = ""
     settings: dict[str, Any] = {}
     tuned: dict[str, Any] = {}
@@ -79,6 +80,7 @@ class _Record(Struct):
     tune_seconds: _Seconds = None
     predict_seconds: _Seconds = None
     warnings: list[str] | dict[str, int] | None = None
+    warning_categories: list[str] = []
 
 
 def check_record(record: Any) -> None:

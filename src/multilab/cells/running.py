@@ -22,6 +22,7 @@ from multilab.cells.fitting import estimator_of, fit_on_rows, score_out_of_fold
 from multilab.cells.loaded_code import code_of, note_loaded
 from multilab.cells.method import Method
 from multilab.cells.pipeline import MethodPipeline
+from multilab.cells.progress import recorded_warnings
 from multilab.cells.records import check_arguments
 from multilab.cells.rows import Rows, base_score_rows, check_rows, inner_cells, inner_training_folds, rows_of
 from multilab.cells.settings import Tuning
@@ -105,9 +106,8 @@ def run_cell(cell: Cell, store: Store) -> str | None:
         with one_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             arrays, measured, files = _scores(cell, store) if cell.kind == "scores" else _train(cell, store)
-        messages = sorted({f"{w.category.__name__}: {w.message}" for w in caught})
-        record.update(measured, status="done", warnings=messages[:20], cell_seconds=time.perf_counter() - began)
-        record |= {"blas": blas_libraries(), "code": code_of(cell, cell.reads, store)}
+        record.update(measured, status="done", cell_seconds=time.perf_counter() - began)
+        record |= {**recorded_warnings(caught), "blas": blas_libraries(), "code": code_of(cell, cell.reads, store)}
         store.write(cell.key, arrays, record, _config(cell), files)
         if cell.tune:
             store.drop_journals(cell.key)
@@ -177,6 +177,7 @@ def _environment(cell: Cell) -> dict[str, Any]:
         "alone": cell.alone,
         "dataset": cell.split_ref.dataset,
         "split": cell.split_ref.split,
+        "inner_fold": cell.split_ref.inner_fold,
         "method": cell.method.name,
         "settings": cell.method.identity(),
     }

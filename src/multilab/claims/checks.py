@@ -310,6 +310,22 @@ def _arguments(
     return named
 
 
+def names_in_checks(claim: Claim, programs: Mapping[str, Program]) -> set[str]:
+    """Return the texts among the arguments of a claim's checks, with the columns of its program: methods, datasets, ...
+
+    Parameters
+    ----------
+    claim : Claim
+    programs : mapping of str to Program
+        See :func:`check_claims`.
+    """
+    columns = {name: program.columns for name, program in programs.items()}
+    named = _texts(_replaced(claim.arguments, columns.get(claim.program, {})))
+    for reading in claim.readings:
+        named |= _texts(_replaced(reading.arguments, columns.get(reading.program or claim.program, {})))
+    return named
+
+
 def _replaced(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
         return {names.get(key, key): _replaced(item, names) for key, item in value.items()}

@@ -89,7 +89,7 @@ class PaperContent:
         trivial control, or with the best baseline at equal tuning.
     proposes, result : str
         What it proposes, and what the study found. These texts may have placeholders, see
-        :mod:`multilab.claims.results`.
+        :mod:`multilab.claims.text_numbers`.
     analyses : list
         Results computed besides scores.
     splits : dict

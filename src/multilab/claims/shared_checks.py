@@ -18,6 +18,7 @@ from scipy.stats import spearmanr
 from multilab.audit import on_grid
 from multilab.claims.errors import ClaimsError, NotYet
 from multilab.claims.evidence import TIE, Evidence, Finding, direction_of, words
+from multilab.claims.pairs import balance_text, pair_name
 from multilab.claims.published import printed_number, rounds_to
 from multilab.statistics import friedman, iman_davenport, nemenyi_cd, rank_rows, signed_rank_p
 from multilab.statistics.summary import exact_mean
@@ -125,7 +126,7 @@ def wins_minus_losses(
     for method in methods:
         for other in against:
             won, lost, cells = evidence.won_and_lost(metrics, method, other, datasets)
-            numbers[f"{method} against {other}"] = f"{won}-{lost}"
+            numbers[pair_name(method, other)] = balance_text(won, lost)
             parts.append(won > (cells / 2 if most else lost))
     return Finding.of(parts, numbers, sentence)
 
@@ -179,7 +180,7 @@ def beats(
                     "p": round(float(p), 4),
                     "datasets": len(gain),
                 }
-                numbers[f"{method} against {other}, {metric}"] = summary
+                numbers[pair_name(method, f"{other}, {metric}")] = summary
     if not possible:
         return Finding("not testable", numbers, "too few datasets for a significant difference", sentence=sentence)
     return Finding.of(better, numbers, sentence)

@@ -289,6 +289,19 @@ def _expanded(entry: Any, location: str) -> list[Erratum]:
     return errata
 
 
+def erratum_group(id: str) -> tuple[str, str]:
+    """Return the id of the entry of ``errata.yaml`` that an erratum comes from, and which of its values it is, if any.
+
+    Examples
+    --------
+    >>> from multilab.claims.statements import erratum_group
+    >>> erratum_group("mlwse-ranks/emotions-jaccard"), erratum_group("mlwse-f1")
+    (('mlwse-ranks', 'emotions-jaccard'), ('mlwse-f1', ''))
+    """
+    group, _, value = id.partition("/")
+    return group, value
+
+
 def _erratum(entry: Any, location: str) -> Erratum:
     at = f"{location}: {entry.get('id', 'erratum')}" if isinstance(entry, Mapping) else location
     erratum: Erratum = convert(entry, Erratum, at, error=ClaimsError)

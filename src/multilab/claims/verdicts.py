@@ -42,7 +42,7 @@ COLUMNS = (
 )
 DATA_METRICS = ("label_count", "label_frequency")
 """Properties of single labels; ``method`` is the label there."""
-MISSING = "no result: "
+NO_RESULT = "no result yet"
 """Beginning of the reason of a cell that was not run without an excuse; a finished study has none."""
 
 
@@ -110,8 +110,8 @@ def judge(
         by at most 2 u and half a unit of the last printed decimal; else ``better`` or ``worse`` where the cell has a
         direction, ``differs`` where it has none. ``not comparable`` cites an erratum; ``not printed`` is ours only, and
         so is ``not read``, where the paper has a number that nobody transcribed; ``not run`` where we have no result,
-        with the excuse (data not available, DNF in the paper) or a reason that begins with
-        :data:`MISSING`. ``group`` is one of :data:`GROUPS`. ``other_method`` is the column of another published method
+        with the excuse (data not available, DNF in the paper) or :data:`NO_RESULT`.
+        ``group`` is one of :data:`GROUPS`. ``other_method`` is the column of another published method
         that agrees with most results of this cell's method, ``other_verdict`` the verdict on it.
 
     Raises
@@ -225,7 +225,7 @@ def _excuse(cell: Mapping[str, Any], unavailable: Mapping[str, str]) -> str:
         return f"data not available: {unavailable[cell['dataset']]}"
     if cell["dnf"]:
         return "did not finish in the paper either"
-    return f"{MISSING}{cell['method']} on {cell['dataset']} by {cell['our_metric']} is not in the study's results"
+    return NO_RESULT
 
 
 def _compared(cell: Mapping[str, Any]) -> tuple[str, str]:

@@ -76,7 +76,7 @@ def compare(
     from multilab.experiments.compose import check_dataset
     from multilab.experiments.train import track_comparison
     from multilab.metrics.registry import ALL_METRICS
-    from multilab.reports.comparison import write_comparison_page
+    from multilab.reports.comparison_page import write_comparison_page
 
     name = named_dataset(dataset, reader)
     check_dataset(name)

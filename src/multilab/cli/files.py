@@ -367,15 +367,19 @@ def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
 
 def _kind_counts(profile: TableProfile, kinds: Mapping[str, str]) -> Mapping[str, int]:
     """Return the number of features per kind: as they are read, else as they are written."""
-    return Counter(re.split("[: ]", kind)[0] for kind in kinds.values()) if kinds else profile.kinds
+    from multilab.datasets.kinds import Kind
+
+    return Counter(Kind.parse(kind).name for kind in kinds.values()) if kinds else profile.kinds
 
 
 def _by_kind(kinds: Mapping[str, str], values: Mapping[str, int]) -> dict[str, list[str]]:
     """Return what columns that are no plain numbers are read as: kind to names, those of text with their values."""
+    from multilab.datasets.kinds import Kind
+
     columns: dict[str, list[str]] = {}
     for name, kind in kinds.items():
         if kind != "number" or name in values:
-            what = re.split("[: ]", kind)[0]
+            what = Kind.parse(kind).name
             shown = [kind if kind != what else "", f"{values[name]} values" if name in values else ""]
             details = ", ".join(filter(None, shown))
             columns.setdefault(what, []).append(f"{name} ({details})" if details else name)

@@ -243,7 +243,7 @@ def predict(
     import pandas as pd
 
     from multilab.cells.progress import ProgressBar
-    from multilab.datasets.cells import cell_texts
+    from multilab.datasets.table_cells import cell_texts
     from multilab.models import load_model
     from multilab.models.model_limits import prediction_warnings
 

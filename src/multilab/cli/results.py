@@ -105,7 +105,7 @@ def _stored_rows(
     inventory = Inventory(store)
     cells, left_out = [], Counter[str]()
     for cell in inventory.cells(dataset, method, "done"):
-        if cell.kind != "train" or cell.inner or protocol not in (None, protocol_text(cell.protocol)):
+        if cell.kind != "train" or cell.inner_fold is not None or protocol not in (None, protocol_text(cell.protocol)):
             continue
         if not (curves or protocol) and is_of_curve(cell.protocol):
             left_out["learning curves of `multilab compare`; --curves shows them"] += 1

@@ -262,15 +262,14 @@ def _what(cell: StoredCell, inventory: Inventory) -> str:
         settings = inventory.settings(cell)
     except (MultilabError, LookupError, TypeError, ValueError) as error:  # of a record from elsewhere
         settings = [f"settings that cannot be read ({type(error).__name__})"]
-    inner = cell.record.get("label", "").partition(", inner fold ")[2]
-    split = f"split {cell.split}" + (f", inner fold {inner}" if inner else "")
+    split = f"split {cell.split}" + ("" if cell.inner_fold is None else f", inner fold {cell.inner_fold}")
     kind = "base scores of " if cell.kind == "scores" else ""
     rows = [cell.dataset, *([protocol_text(cell.protocol)] if cell.protocol else []), split]
     return " ".join([f"{', '.join(rows)}:", f"{kind}{cell.method}", *settings])
 
 
 def _score(inventory: Inventory, cell: StoredCell, state: str, metric: str) -> str:
-    if state not in ("done", "unchecked") or cell.kind != "train" or cell.inner:
+    if state not in ("done", "unchecked") or cell.kind != "train" or cell.inner_fold is not None:
         return ""
     try:
         return f"{inventory.metrics(cell)[metric]:.4f}"
@@ -387,7 +386,9 @@ def _rows_reasons(a: StoredCell, b: StoredCell, old: dict[str, Any], new: dict[s
         lines.append(f"split: {a.split} -> {b.split}")
     if split and not lines:
         reason = "other rows" if known else "other rows or another protocol"
-        lines.append(f"split: {a.split} has {reason} in the training set" + (" (inner folds)" if a.inner else ""))
+        lines.append(
+            f"split: {a.split} has {reason} in the training set" + ("" if a.inner_fold is None else " (inner folds)")
+        )
     return lines
 
 

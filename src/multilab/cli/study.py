@@ -150,7 +150,7 @@ def claims(study: str | None) -> None:
             print(f"  {line}")
 
 
-@study.command()
+@click.command()
 @click.option("--study", type=STUDY, help="Only this study (default: all methods and metrics, then the quick study).")
 @click.option("--method", type=METHOD, metavar="NAME,...", help="Only these methods of the study.")
 @click.option(
@@ -163,7 +163,7 @@ def claims(study: str | None) -> None:
 @click.option("--accept", metavar="FOLDER", help="Write the reference numbers to this folder: tests/references.")
 @click.option("--verbose", is_flag=True, help="Print by how much each method beats the constant predictor.")
 @engine_options
-def verify(
+def gate(
     study: str | None,
     method: str | None,
     dataset: str | None,
@@ -176,19 +176,16 @@ def verify(
 ) -> int:
     """Recompute results and compare with the committed numbers.
 
-    The command uses no cache and lists all differences.
+    The command uses no cache and lists all differences. Exit code 1: a number differs.
 
     \b
     multilab gate                                        all methods and metrics, then the quick study
     multilab gate --study quick                          all numbers of a study that has reference numbers
     multilab gate --study mlwse-core --sample 20         random cells of a committed study
     multilab gate --study mlwse --method br --dataset flags   all cells of a method on a dataset
-
-    This is the reproducibility gate: `multilab gate` and `multilab study verify` are the same command. Exit code 1: a
-    number differs.
     """
+    from multilab.experiments.gate import load_reference, recompute_sample, recompute_study
     from multilab.experiments.study import load_study
-    from multilab.experiments.verify import load_reference, recompute_sample, recompute_study
 
     if accept and (method or dataset or cell or sample):
         raise click.UsageError(
@@ -208,9 +205,6 @@ def verify(
         if sample or datasets or cells or (methods and load_reference(described.name) is None):
             return recompute_sample(described, store or folder, sample, seed, methods, datasets, cells)
         return failed | recompute_study(described, store or folder, methods, accept, verbose)
-
-
-gate = verify
 
 
 def _check_columns(study: Study, methods: list[str] | None, datasets: list[str] | None) -> None:
@@ -386,7 +380,7 @@ def _write_report(study: Study) -> Path:
     """Do the work of the stage ``stats``; return the page."""
     from multilab.cells.progress import StageLine
     from multilab.experiments.receipts import write_receipt
-    from multilab.reports.study import write_report
+    from multilab.reports.study_folder import write_report
 
     line = StageLine("stats")
     page = write_report(study)
@@ -413,7 +407,7 @@ def _show(markdown: str) -> None:
 def _verdict_lines(study: Study) -> list[str]:
     """Return the number of published cells per verdict, and of those still missing."""
     from multilab.claims.agreement import Agreement
-    from multilab.claims.verdicts import MISSING, VERDICTS
+    from multilab.claims.verdicts import NO_RESULT, VERDICTS
     from multilab.experiments.dvc_files import run_command
     from multilab.statistics.result_files import read_table
 
@@ -433,14 +427,14 @@ def _verdict_lines(study: Study) -> list[str]:
             f"{share:.0%} within {limit} %" for share, limit in zip(agreement.near, (1, 2, 5), strict=True)
         )
         lines.append(f"  of those compared: median relative gap {agreement.median_gap:.1%}; {near}")
-    missing = int(cells["reason"].str.startswith(MISSING).sum())
+    missing = int((cells["reason"] == NO_RESULT).sum())
     return lines + ([f"  of those not run, {missing} have no excuse yet: no result of our own"] if missing else [])
 
 
 def _claim_lines(study: Study) -> list[str]:
     """Return each claim with its outcome on the printed cells and on our results."""
     from multilab.claims.paper import find
-    from multilab.claims.results import Results
+    from multilab.claims.text_numbers import Results
 
     path = report_dir(study.name) / "claims.json"
     entries = {entry["id"]: entry for entry in read_json(path)} if path.is_file() else {}

@@ -32,7 +32,7 @@ from multilab.model_selection.group_kfold import group_matrix
 from multilab.models.prediction import predict_rows
 
 if TYPE_CHECKING:
-    from multilab.comparison.plan import PlannedMethod
+    from multilab.comparison.plan import MethodRun
     from multilab.comparison.training_set import Judged, TrainingSet
     from multilab.datasets import TableEncoder
     from multilab.models.final_fit import CrossValidated
@@ -448,7 +448,7 @@ class Search:
             raise ComparisonError(f"no model could be fitted: {reason}")
         self._choose(entries, entries[0], stack_reason)
 
-    def _first_model(self, floor: PlannedMethod) -> tuple[str, float]:
+    def _first_model(self, floor: MethodRun) -> tuple[str, float]:
         """Fit the method that is always there: to few rows, and then to all rows, or to as many as there is time for.
 
         Returns
@@ -482,7 +482,7 @@ class Search:
         folds = self.rows.folds
         return math.ceil(len(folds) / self.n_jobs) * seconds * len(folds[0][0]) / len(self.rows.Y)
 
-    def _few_rows(self, floor: PlannedMethod, rows: int) -> Any:
+    def _few_rows(self, floor: MethodRun, rows: int) -> Any:
         """Return the fit of a method to some of the rows."""
         from multilab.comparison.training_set import Fit
 
@@ -498,7 +498,7 @@ class Search:
         if sys.stderr.isatty():
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
-    def finished(self, entry: PlannedMethod) -> None:
+    def finished(self, entry: MethodRun) -> None:
         """Judge a method whose fits are there."""
         from multilab.comparison.training_set import Judgement
 
@@ -518,10 +518,10 @@ class Search:
             return f"{self.limit:g} s are too short for the {unit.label}: give a longer time_limit"
         return next(iter(outcome.failures.values()), "")
 
-    def _plan(self) -> list[PlannedMethod]:
+    def _plan(self) -> list[MethodRun]:
         """Return the methods in running order, the linear one that is always there first."""
         from multilab.cells.method import build
-        from multilab.comparison.plan import PlannedMethod, Sizes, in_order, plan_methods, refused_for_missing_labels
+        from multilab.comparison.plan import MethodRun, Sizes, in_order, plan_methods, refused_for_missing_labels
         from multilab.comparison.training_set import Fit
 
         X, Y, folds = self.rows.X, self.rows.Y, range(len(self.rows.folds))
@@ -535,7 +535,7 @@ class Search:
         for member in self.portfolio.select(None, sparse=issparse(X) and encoder is None, text=text):
             if not member.method.base_scores:  # stacks of their own
                 fits = [Fit(member.method, fold, member.chars) for fold in (None, *folds)]
-                entries.append(PlannedMethod(member, fits))  # type: ignore[arg-type]
+                entries.append(MethodRun(member, fits))  # type: ignore[arg-type]
                 if member.chars and self.rows.no_grams:
                     entries[-1].status, entries[-1].note = "left out", self.rows.no_grams
         if has_unobserved(Y):
@@ -560,7 +560,7 @@ class Search:
                     entry.status, entry.note = "left out", f"budget_fits={self.model.budget_fits} is used up"
         return entries
 
-    def _stack(self, entries: Sequence[PlannedMethod]) -> str | None:
+    def _stack(self, entries: Sequence[MethodRun]) -> str | None:
         """Stack the best methods; return why there is none, empty if there is, None if there is nothing to stack."""
         from multilab.comparison.training_set import STACK, Judgement, Stack
 
@@ -578,7 +578,7 @@ class Search:
             self.judged[STACK] = self.rows.read(Judgement(STACK).key)
         return reason
 
-    def _board(self, entries: Sequence[PlannedMethod]) -> Leaderboard:
+    def _board(self, entries: Sequence[MethodRun]) -> Leaderboard:
         """Return the leaderboard of what is judged, with rows for tuned thresholds where the metric depends on them."""
         from multilab.comparison.board import board_of
         from multilab.comparison.decisions import tuned_name
@@ -614,7 +614,7 @@ class Search:
             untuned=untuned,
         )
 
-    def _choose(self, entries: Sequence[PlannedMethod], floor: PlannedMethod, stack_reason: str | None) -> None:
+    def _choose(self, entries: Sequence[MethodRun], floor: MethodRun, stack_reason: str | None) -> None:
         from multilab.comparison.decisions import tuned_name
         from multilab.comparison.recommendation import Recommendation, recommend
         from multilab.comparison.training_set import STACK

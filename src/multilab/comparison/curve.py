@@ -9,7 +9,7 @@ import pandas as pd
 from multilab.cells.cell import Cell, split_refs
 from multilab.cells.execute import run_cells_within
 from multilab.cells.rows import indices, ref_with_grams
-from multilab.comparison.plan import PlannedMethod, Sizes
+from multilab.comparison.plan import MethodRun, Sizes
 from multilab.comparison.scores import CellScores
 from multilab.metrics.registry import defined
 from multilab.statistics import corrected_unpaired_interval
@@ -21,16 +21,14 @@ _REPEATS = 3  # splits per size; a step of the curve needs an interval, so one s
 _LEAST_ROWS = 20  # training rows; with fewer, many labels hardly have a positive row
 
 
-def learning_curve(
-    entry: PlannedMethod, scores: CellScores, sizes: Sizes, deadline: float, n_jobs: int
-) -> pd.DataFrame:
+def learning_curve(entry: MethodRun, scores: CellScores, sizes: Sizes, deadline: float, n_jobs: int) -> pd.DataFrame:
     """Fit a method on random shares of the rows, score the other rows, and add the folds of the comparison.
 
     Sizes that do not fit before the deadline are left out.
 
     Parameters
     ----------
-    entry : PlannedMethod
+    entry : MethodRun
         A finished method.
     scores : CellScores
     sizes : Sizes

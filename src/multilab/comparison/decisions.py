@@ -15,7 +15,7 @@ from multilab.cells.method import InnerFolds
 from multilab.cells.rows import indices
 from multilab.cells.store import Store
 from multilab.comparison.board import summed, with_labels
-from multilab.comparison.plan import PlannedMethod, Sizes, held_out_seconds
+from multilab.comparison.plan import MethodRun, Sizes, held_out_seconds
 from multilab.comparison.scores import CellScores, metric_values
 from multilab.core import MultilabError
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
@@ -105,7 +105,7 @@ def objective_of(metric: str) -> str:
 
 
 def held_out_effects(
-    entries: Sequence[PlannedMethod],
+    entries: Sequence[MethodRun],
     scores: CellScores,
     sizes: Sizes,
     metric: str,
@@ -117,7 +117,7 @@ def held_out_effects(
 
     Parameters
     ----------
-    entries : sequence of PlannedMethod
+    entries : sequence of MethodRun
         Finished methods, the most interesting first.
     scores : CellScores
     sizes : Sizes
@@ -167,7 +167,7 @@ def held_out_cell(cell: Cell) -> Cell:
     return scores_cell(cell, _INNER)
 
 
-def _run(entry: PlannedMethod, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
+def _run(entry: MethodRun, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
     """Compute the out-of-fold scores; return why they are not there, empty if they are."""
     if entry.member.method.base_scores:
         return "it reads out-of-fold scores itself; `multilab fit` tunes it"

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from multilab.comparison.plan import PlannedMethod, duration
+from multilab.comparison.plan import MethodRun, duration
 from multilab.comparison.scores import CellScores
 from multilab.metrics.registry import defined
 
@@ -23,7 +23,7 @@ class Display:
 
     Parameters
     ----------
-    entries : list of PlannedMethod
+    entries : list of MethodRun
     scores : CellScores
     title : str
     deadline : float
@@ -33,7 +33,7 @@ class Display:
     """
 
     def __init__(
-        self, entries: Sequence[PlannedMethod], scores: CellScores, title: str, deadline: float, n_jobs: int
+        self, entries: Sequence[MethodRun], scores: CellScores, title: str, deadline: float, n_jobs: int
     ) -> None:
         self.entries, self.scores, self.title, self.deadline, self.n_jobs = entries, scores, title, deadline, n_jobs
         self._live: Any = None
@@ -53,7 +53,7 @@ class Display:
         if self._live:
             self._live.update(self._table(), refresh=True)
 
-    def finished(self, entry: PlannedMethod) -> None:
+    def finished(self, entry: MethodRun) -> None:
         """Show that a method has ended; those that were left out are listed at the end."""
         self.refresh()
         if not self._live and entry.status != "left out":
@@ -71,7 +71,7 @@ class Display:
         if not self._live:
             print(text, file=sys.stderr, flush=True)
 
-    def _mean(self, entry: PlannedMethod) -> float | None:
+    def _mean(self, entry: MethodRun) -> float | None:
         values = [self.scores.values(cell) for cell in entry.cells]
         known = [value[self.scores.metrics[0]] for value in values if value]
         return sum(known) / len(known) if known else None

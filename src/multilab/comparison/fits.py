@@ -11,7 +11,7 @@ from multilab.cells.cell import with_reads
 from multilab.cells.checks import check_met
 from multilab.cells.engines import current
 from multilab.cells.execute import compute_within, run_cells_within
-from multilab.comparison.plan import PlannedMethod, duration, refused_for_memory
+from multilab.comparison.plan import MethodRun, duration, refused_for_memory
 
 __all__ = ["run_methods"]
 
@@ -29,12 +29,12 @@ class Watcher(Protocol):
     def refresh(self) -> object:
         """Handle the passing of time."""
 
-    def finished(self, entry: PlannedMethod) -> object:
+    def finished(self, entry: MethodRun) -> object:
         """Handle the end of a method."""
 
 
 def run_methods(
-    entries: Sequence[PlannedMethod],
+    entries: Sequence[MethodRun],
     store: Any,
     budget: float,
     deadline: float,
@@ -54,7 +54,7 @@ def run_methods(
 
     Parameters
     ----------
-    entries : sequence of PlannedMethod
+    entries : sequence of MethodRun
     store : Store
     budget : float
         Seconds of which no method gets less than a twentieth.
@@ -95,13 +95,13 @@ def run_methods(
             _run(entry, store, left, deadline, entry.wall(n_jobs), n_jobs, display, work)
 
 
-def _rest_of(entry: PlannedMethod, store: Any) -> float:
+def _rest_of(entry: MethodRun, store: Any) -> float:
     """Return the seconds that a stopped method still needs, judged by its time so far."""
     there = sum(store.has(cell.key) for cell in entry.cells)
     return entry.spent * (len(entry.cells) - there) / max(there, 1)
 
 
-def _refused_for_time(entry: PlannedMethod, wall: float, left: float) -> str:
+def _refused_for_time(entry: MethodRun, wall: float, left: float) -> str:
     """Return why a method does not fit into the time that is left, empty if it does."""
     if left > 0 and wall <= left:
         return ""
@@ -111,7 +111,7 @@ def _refused_for_time(entry: PlannedMethod, wall: float, left: float) -> str:
 
 
 def _run(
-    entry: PlannedMethod,
+    entry: MethodRun,
     store: Any,
     limit: float,
     deadline: float,

@@ -18,7 +18,7 @@ from multilab.cells.rows import indices
 from multilab.comparison.auto import AutoMultiLabel, Search, validated
 from multilab.comparison.decisions import objective_of
 from multilab.comparison.errors import ComparisonError
-from multilab.comparison.portfolio import CHARS, load_portfolio
+from multilab.comparison.portfolio import load_portfolio
 from multilab.comparison.training_set import TrainingSet
 from multilab.datasets import load
 from multilab.datasets.table_encoder import encoder_with_rows
@@ -47,7 +47,7 @@ class FoundModel:
         """The options of `multilab fit` that name the method: method, set, decision, chars."""
         member = self.model._member
         return {
-            "method": member.name.removesuffix(CHARS) if member.chars else member.name,
+            "method": member.base,
             "set": [f"{name}={_word(value)}" for name, value in member.changes.items()],
             "decision": objective_of(self.model.metric) if self.model._tuned else None,
             "chars": member.chars,

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from multilab.cells.cell import Cell
 from multilab.cells.method import build
 from multilab.cells.store import Store
-from multilab.comparison.portfolio import CHARS, PortfolioMethod
+from multilab.comparison.portfolio import PortfolioMethod
 from multilab.datasets import Dataset, TableEncoder
 from multilab.datasets.table_encoder import texts_of, with_grams
 from multilab.methods.labels import learns_from_missing
@@ -77,7 +77,7 @@ class Cost:
 
 def cost_of(method: str, n: float, d: float, q: float) -> Cost | None:
     """Return the estimated cost of a fit on n rows, d features and q labels, None for a method without a curve."""
-    row = _curves().get(method.removesuffix(CHARS))
+    row = _curves().get(method)
     if row is None:
         return None
     sizes = {"n": n, "d": d, "q": q}
@@ -165,8 +165,8 @@ def refused_grams(rows: pd.DataFrame, texts: Sequence[str], times: int, seconds:
 
 
 @dataclass
-class PlannedMethod:
-    """A method of a comparison with its cells, its estimate and what became of it.
+class MethodRun:
+    """The run of a method in a comparison: its cells, what they are estimated to take, and what became of them.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.{0 if seconds >= 10 else 1}f} s"
 
 
-def plan_methods(entries: Sequence[PlannedMethod], sizes: Sizes, store: Store) -> list[PlannedMethod]:
+def plan_methods(entries: Sequence[MethodRun], sizes: Sizes, store: Store) -> list[MethodRun]:
     """Estimate all methods and return them in running order: the cheapest first, those without an estimate last.
 
     Methods that are left out already have no estimate.
@@ -247,18 +247,18 @@ def plan_methods(entries: Sequence[PlannedMethod], sizes: Sizes, store: Store) -
     return ordered
 
 
-def in_order(entries: Sequence[PlannedMethod], baseline: str, sizes: Sizes) -> list[PlannedMethod]:
+def in_order(entries: Sequence[MethodRun], baseline: str, sizes: Sizes) -> list[MethodRun]:
     """Return planned methods with the baseline first, and on sparse features linear methods next."""
     sparse = sizes.entries is not None
     return sorted(entries, key=lambda one: (one.name != baseline, sparse and not one.member.linear))
 
 
-def estimate(entry: PlannedMethod, sizes: Sizes, store: Store, planned: set[str]) -> None:
+def estimate(entry: MethodRun, sizes: Sizes, store: Store, planned: set[str]) -> None:
     """Set the estimate of a method: its fits and the cells it reads, except those that are stored or planned."""
     costs: dict[str, Cost | None] = {}
     sizes = sizes.for_member(entry.member)
     for cell in entry.cells:
-        _add(cell, sizes, store, planned, costs)
+        _add(cell, entry.member.base, sizes, store, planned, costs)
     known = [cost for cost in costs.values() if cost is not None]
     entry.keys = frozenset(costs)
     complete = len(known) == len(costs)
@@ -267,22 +267,22 @@ def estimate(entry: PlannedMethod, sizes: Sizes, store: Store, planned: set[str]
     entry.factor = max((cost.factor for cost in known), default=1.0)
 
 
-def _add(cell: Cell, sizes: Sizes, store: Store, planned: set[str], costs: dict[str, Cost | None]) -> None:
+def _add(cell: Cell, method: str, sizes: Sizes, store: Store, planned: set[str], costs: dict[str, Cost | None]) -> None:
     if cell.key in costs or cell.key in planned or store.has(cell.key):
         return
     n = sizes.n * sizes.train_share
     if cell.kind == "scores":
         folds = cell.method.inner_cv["folds"]
-        one = cost_of(cell.method.name, n * (1 - 1 / folds), sizes.d, sizes.q)
+        one = cost_of(method, n * (1 - 1 / folds), sizes.d, sizes.q)
         costs[cell.key] = one and Cost(folds * one.seconds, one.megabytes, one.factor)
         return
     d = len(cell.method.base_scores) * sizes.q or sizes.d
-    costs[cell.key] = cost_of(cell.method.name, n, d, sizes.q)
+    costs[cell.key] = cost_of(method, n, d, sizes.q)
     for read in cell.reads:
-        _add(read, sizes, store, planned, costs)
+        _add(read, read.method.name, sizes, store, planned, costs)
 
 
-def refused_for_missing_labels(entry: PlannedMethod) -> str:
+def refused_for_missing_labels(entry: MethodRun) -> str:
     """Return which classifier of a method cannot learn from missing labels, empty if all can."""
     first = entry.cells[0]
     for method in (first.method, *(read.method for read in first.reads)):
@@ -292,7 +292,7 @@ def refused_for_missing_labels(entry: PlannedMethod) -> str:
     return ""
 
 
-def refused_for_memory(entry: PlannedMethod, n_jobs: int) -> str:
+def refused_for_memory(entry: MethodRun, n_jobs: int) -> str:
     """Return why a method does not fit in the free memory, empty if it does."""
     free = psutil.virtual_memory().available / 2**20
     needed = (entry.megabytes or 0.0) * min(n_jobs, len(entry.cells))
@@ -301,13 +301,13 @@ def refused_for_memory(entry: PlannedMethod, n_jobs: int) -> str:
     return f"needs about {needed:.0f} MB of {free:.0f} MB free memory"
 
 
-def total(entries: Sequence[PlannedMethod], n_jobs: int) -> float:
+def total(entries: Sequence[MethodRun], n_jobs: int) -> float:
     """Return the estimated wall seconds of all methods that have an estimate."""
     return sum(entry.wall(n_jobs) for entry in entries)
 
 
-def held_out_seconds(entry: PlannedMethod, sizes: Sizes, folds: int) -> float:
+def held_out_seconds(entry: MethodRun, sizes: Sizes, folds: int) -> float:
     """Return the estimated seconds of the out-of-fold scores of one training set, 0 without a cost curve."""
     sizes = sizes.for_member(entry.member)
-    cost = cost_of(entry.name, sizes.n * sizes.train_share * (1 - 1 / folds), sizes.d, sizes.q)
+    cost = cost_of(entry.member.base, sizes.n * sizes.train_share * (1 - 1 / folds), sizes.d, sizes.q)
     return folds * cost.seconds + _OVERHEAD if cost else 0.0

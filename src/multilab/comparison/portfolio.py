@@ -15,8 +15,8 @@ from multilab.core.text import comma_separated
 
 __all__ = ["Portfolio", "PortfolioMethod", "load_portfolio"]
 
-_BLOCK = {"reason", "set", "define", "linear", "words", "sparse", "chars"}
-CHARS = "_chars"
+_BLOCK = {"description", "reason", "set", "define", "linear", "words", "sparse", "chars"}
+_CHARS = "_chars"
 """End of the name of a member that gets character n-grams of texts in addition to words."""
 
 
@@ -28,10 +28,14 @@ class PortfolioMethod:
     ----------
     method : Method
         With the arguments that the portfolio changes.
-    reason : str
-        Why it is in the portfolio; empty for a method that is not.
+    base : str
+        Name of its file in ``conf/method``; of the method itself except for members with character n-grams.
     changes : dict
         The arguments that the portfolio changes.
+    description : str
+        What the method is, in the middle of a sentence: the portfolio's words, else its title.
+    why : str
+        What it is and why it is in the portfolio, for a table; empty for a method that is not.
     in_conf : bool
         Whether it has a file ``conf/method/<name>.yaml``; the baseline is defined in the portfolio itself.
     linear : bool
@@ -45,8 +49,10 @@ class PortfolioMethod:
     """
 
     method: Method
-    reason: str
+    base: str
     changes: dict[str, Any]
+    description: str
+    why: str = ""
     in_conf: bool = True
     linear: bool = False
     sparse: dict[str, Any] = field(default_factory=dict)
@@ -57,12 +63,6 @@ class PortfolioMethod:
     def name(self) -> str:
         """Name of the method."""
         return self.method.name
-
-    @property
-    def description(self) -> str:
-        """What the method is: the first clause of its reason, else its title."""
-        clause = self.reason.partition(";")[0].removesuffix(".")
-        return clause[:1].lower() + clause[1:] or self.method.title
 
     def on_sparse(self) -> "PortfolioMethod":
         """Return the member for a sparse matrix, without standardisation."""
@@ -117,10 +117,16 @@ class Portfolio:
         if sparse or text:
             listed = {name: one.on_sparse() if sparse else one.on_words() for name, one in listed.items()}
         chosen = [name for name in chosen if text or name not in listed or not listed[name].chars]
-        members = [listed.get(name) or PortfolioMethod(load_method(name), "", {}) for name in chosen]
+        members = [listed.get(name) or _outside(name) for name in chosen]
         for member in members:
             check_method(member.method)
         return members
+
+
+def _outside(name: str) -> PortfolioMethod:
+    """Return a method that is not in the portfolio."""
+    method = load_method(name)
+    return PortfolioMethod(method, name, {}, method.title)
 
 
 def _split(patterns: str) -> list[str]:
@@ -166,13 +172,17 @@ def _member(path: str, name: str, block: Any) -> PortfolioMethod:
     changes = block.get("set") or {}
     defined = block.get("define")
     chars = bool(block.get("chars"))
-    method = Method.from_mapping(name, defined) if defined else load_method(name.removesuffix(CHARS) if chars else name)
+    base = name.removesuffix(_CHARS) if chars else name
+    method = Method.from_mapping(name, defined) if defined else load_method(base)
+    description, reason = block.get("description", ""), block.get("reason", "")
     if chars:
         method = replace(method, name=name, title=f"{method.title}, character n-grams")
     return PortfolioMethod(
         method.with_params(changes),
-        block.get("reason", ""),
+        base,
         changes,
+        description or method.title,
+        "; ".join(filter(None, (description[:1].upper() + description[1:], reason))),
         in_conf=not defined,
         linear=bool(block.get("linear")),
         sparse=block.get("sparse") or {},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -26,8 +26,6 @@ _NO_MODEL = (
     "Do not deploy a model yet: check whether the features carry information about the labels, try another metric, "
     "or collect more rows."
 )
-HIGHEST = "Highest mean:"
-"""Beginning of the sentence about the highest mean, if that is not recommended."""
 _TEST = "corrected resampled t test, Holm"
 
 
@@ -84,6 +82,7 @@ def recommend(
     *,
     certain: bool = True,
     titles: Mapping[str, str] | None = None,
+    command: Callable[[str], str] | None = None,
 ) -> Recommendation:
     """Recommend the method with the best mean of the first metric among those whose decisions can be used.
 
@@ -103,6 +102,8 @@ def recommend(
         loses more: for programs whose user chose the metric.
     titles : mapping of str to str, optional
         Titles of methods, for the first sentence.
+    command : callable, optional
+        Returns the command that fits a method of the board, empty without one; for the sentence on the highest mean.
 
     Returns
     -------
@@ -137,7 +138,7 @@ def recommend(
     rejected = [n for n in contenders if n not in pool and (board.untuned.get(n) == best or n in _above(names, best))]
     highest = contenders[0] if contenders[0] in set(chance) - set(flagged) else ""
     reasons = (
-        "" if not highest else _highest(board, highest),
+        "" if not highest else _highest(board, highest, command(highest) if command else ""),
         _assigning({n: flagged[n] for n in rejected if n in flagged}),
         _by_chance(board, [name for name in rejected if name in chance and name != highest]),
     )
@@ -273,13 +274,14 @@ def _assigning(flagged: Mapping[str, list[OverAssigned]]) -> str:
     )
 
 
-def _highest(board: Leaderboard, name: str) -> str:
-    """Return that tuned thresholds have the highest mean, and why they are not recommended."""
+def _highest(board: Leaderboard, name: str, command: str) -> str:
+    """Return that tuned thresholds have the highest mean, why they are not recommended, and how to fit them anyway."""
     own, value = board.untuned[name], board.table.loc[name, board.headline]
-    return (
-        f"{HIGHEST} {name}, {value:.4f}. It is not recommended because its gain over the own decisions of {own} "
+    text = (
+        f"Highest mean: {name}, {value:.4f}. It is not recommended because its gain over the own decisions of {own} "
         f"may be chance ({_gain(board, name)})."
     )
+    return f"{text} To take it: {command}" if command else text
 
 
 def _gain(board: Leaderboard, tuned: str) -> str:

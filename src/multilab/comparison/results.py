@@ -12,7 +12,7 @@ from multilab.cells.environment import environment
 from multilab.cells.rows import indices
 from multilab.comparison import Recommendation
 from multilab.comparison.decisions import Effects
-from multilab.comparison.plan import PlannedMethod, Request
+from multilab.comparison.plan import MethodRun, Request
 from multilab.comparison.scores import CellScores
 from multilab.core import write_atomically
 from multilab.core.numbers import finite
@@ -29,7 +29,7 @@ class Results:
     Attributes
     ----------
     request : Request
-    entries : list of PlannedMethod
+    entries : list of MethodRun
         In running order.
     scores : CellScores
     board : Leaderboard
@@ -54,7 +54,7 @@ class Results:
     """
 
     request: Request
-    entries: Sequence[PlannedMethod]
+    entries: Sequence[MethodRun]
     scores: CellScores
     board: Leaderboard
     final: Leaderboard
@@ -93,7 +93,7 @@ class Results:
         return tables | ({"learning_curve": self.curve} if self.curve is not None else {})
 
 
-def costs(entries: Sequence[PlannedMethod]) -> pd.DataFrame:
+def costs(entries: Sequence[MethodRun]) -> pd.DataFrame:
     """Return the estimate and the outcome of each method."""
     return pd.DataFrame(
         [
@@ -172,12 +172,12 @@ def content(results: Results) -> dict[str, Any]:
     }
 
 
-def _method(entry: PlannedMethod, values: dict[str, Any], board: Leaderboard) -> dict[str, Any]:
+def _method(entry: MethodRun, values: dict[str, Any], board: Leaderboard) -> dict[str, Any]:
     complete = entry.name not in board.failures
     return {
         "name": entry.name,
         "title": entry.member.method.title,
-        "reason": entry.member.reason,
+        "reason": entry.member.why,
         "changes": entry.member.changes,
         "status": entry.status,
         "note": entry.note,

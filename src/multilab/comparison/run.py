@@ -21,7 +21,7 @@ from multilab.comparison.display import Display
 from multilab.comparison.fits import run_methods
 from multilab.comparison.plan import (
     DEFAULT_FOLDS,
-    PlannedMethod,
+    MethodRun,
     Request,
     Sizes,
     duration,
@@ -31,8 +31,7 @@ from multilab.comparison.plan import (
     refused_grams,
     total,
 )
-from multilab.comparison.portfolio import CHARS, Portfolio, load_portfolio
-from multilab.comparison.recommendation import HIGHEST
+from multilab.comparison.portfolio import Portfolio, load_portfolio
 from multilab.comparison.results import Results
 from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
@@ -74,25 +73,28 @@ def compare_within_budget(request: Request) -> Results:
             effects = held_out_effects(ordered, scores, sizes, request.metric, middle, n_jobs, portfolio.baseline)
         final = _final_board(board, effects)
         titles = {entry.name: entry.member.description for entry in entries}
-        recommendation = recommend(final, (portfolio.baseline, tuned_name(portfolio.baseline)), titles=titles)
-        chosen = finished.get((recommendation.method or "").partition(" + ")[0])
+        recommendation = recommend(
+            final,
+            (portfolio.baseline, tuned_name(portfolio.baseline)),
+            titles=titles,
+            command=lambda row: "".join(_commands(request, entries, final, row)),
+        )
+        row = recommendation.method or ""
+        chosen = finished.get(final.untuned.get(row, row))
         if chosen is None and set(finished) - {portfolio.baseline}:  # the best, though not better than the baseline
             chosen = next(finished[str(n)] for n in board.table.index if n != portfolio.baseline)
         if chosen is not None:
-            tuned = recommendation.method == tuned_name(chosen.name)
-            labels = label_table(chosen, scores, request, tuned)
+            labels = label_table(chosen, scores, request, tuned=row in final.untuned)
             display.message(f"learning curve of {chosen.name}")
             curve = learning_curve(chosen, scores, sizes, end, n_jobs)
-    recommendation = _completed(recommendation, chosen, effects, request, entries)
-    commands = _commands(_fit_options(request, entries, recommendation.method))
     return Results(
         request,
         entries,
         scores,
         board,
         final,
-        recommendation,
-        commands,
+        _completed(recommendation, chosen, effects, request),
+        _commands(request, entries, final, row),
         facts,
         portfolio.baseline,
         time.monotonic() - began,
@@ -103,7 +105,7 @@ def compare_within_budget(request: Request) -> Results:
     )
 
 
-def _entries(request: Request, portfolio: Portfolio) -> tuple[list[PlannedMethod], Sizes, dict[str, object]]:
+def _entries(request: Request, portfolio: Portfolio) -> tuple[list[MethodRun], Sizes, dict[str, object]]:
     """Return the methods with their cells, the sizes of the dataset, and what identifies it."""
     refs = split_refs(request.dataset, request.protocol)
     data = load(request.dataset)
@@ -118,7 +120,7 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[PlannedMethod
     entries = []
     for member in chosen:
         own_refs = map(ref_with_grams, refs) if member.chars else refs
-        entries.append(PlannedMethod(member, [Cell("train", ref, member.method) for ref in own_refs]))
+        entries.append(MethodRun(member, [Cell("train", ref, member.method) for ref in own_refs]))
         if member.chars and (refusal := refused_grams(data.X, texts, len(refs), request.budget)):
             entries[-1].status, entries[-1].note = "left out", refusal
     if has_unobserved(data.Y):
@@ -136,7 +138,7 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[PlannedMethod
     return entries, sizes, facts
 
 
-def _plan_text(request: Request, entries: Sequence[PlannedMethod], sizes: Sizes, n_jobs: int) -> str:
+def _plan_text(request: Request, entries: Sequence[MethodRun], sizes: Sizes, n_jobs: int) -> str:
     """Return the plan: an estimate per method in running order, and what will not fit."""
     lines = [
         f"{request.dataset}: {sizes.n} rows, {sizes.d} features, {sizes.q} labels; {request.cv} stratified folds, "
@@ -149,7 +151,7 @@ def _plan_text(request: Request, entries: Sequence[PlannedMethod], sizes: Sizes,
         late = " (beyond the budget)" if left < 0 and entry.keys else ""
         what = f"left out: {entry.note}; " if entry.status == "left out" else f"{entry.expected(n_jobs) + late:<38}"
         scaled = "[standardised] " if entry.standardised else ""
-        lines.append(f"  {entry.name:<20}{what}{scaled}{entry.member.reason}".rstrip())
+        lines.append(f"  {entry.name:<20}{what}{scaled}{entry.member.why}".rstrip())
     known = [entry.factor for entry in entries if entry.seconds]
     accuracy = f"; by size alone, half of such estimates are within a factor {max(known):.1f}" if known else ""
     lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")
@@ -163,7 +165,7 @@ def _final_board(board: Leaderboard, effects: Effects | None) -> Leaderboard:
     return effects.board(board, board.headline)
 
 
-def label_table(entry: PlannedMethod, scores: CellScores, request: Request, tuned: bool) -> pd.DataFrame:
+def label_table(entry: MethodRun, scores: CellScores, request: Request, tuned: bool) -> pd.DataFrame:
     """Return the metrics of every label over the held-out rows of all folds, with tuned thresholds or without."""
     data, objective = load(request.dataset), objective_of(request.metric)
     rows = np.concatenate([indices(cell.split_ref)[1] for cell in entry.cells])
@@ -173,18 +175,11 @@ def label_table(entry: PlannedMethod, scores: CellScores, request: Request, tune
 
 
 def _completed(
-    recommendation: Recommendation,
-    chosen: PlannedMethod | None,
-    effects: Effects | None,
-    request: Request,
-    entries: Sequence[PlannedMethod],
+    recommendation: Recommendation, chosen: MethodRun | None, effects: Effects | None, request: Request
 ) -> Recommendation:
-    """Add how to take the highest mean, why there are no thresholds, and which of two estimates to report."""
+    """Add why there are no thresholds, or which of two estimates to report."""
     if chosen is None or recommendation.method is None:
         return recommendation
-    sentences = recommendation.sentences
-    for command in _commands(_fit_options(request, entries, recommendation.highest)):
-        sentences = tuple(f"{one} To take it: {command}" if one.startswith(HIGHEST) else one for one in sentences)
     added = ""
     if recommendation.method == tuned_name(chosen.name):
         added = (
@@ -193,35 +188,28 @@ def _completed(
         )
     elif effects and effects.objective == request.metric and chosen.name in effects.left_out:
         added = f"Tuned thresholds of {chosen.name} were not tried: {effects.left_out[chosen.name]}."
-    return replace(recommendation, sentences=tuple(filter(None, (*sentences, added))))
+    return replace(recommendation, sentences=tuple(filter(None, (*recommendation.sentences, added))))
 
 
-def _fit_options(request: Request, entries: Sequence[PlannedMethod], row: str | None) -> dict[str, Any] | None:
-    """Return the options of `multilab fit` for a row of the leaderboard."""
-    chosen = (row or "").partition(" + ")[0]
-    entry = next((one for one in entries if one.name == chosen), None)
-    if entry is None or not entry.member.in_conf:
-        return None
-    tuned = row == tuned_name(chosen)
-    return {
+def _commands(request: Request, entries: Sequence[MethodRun], board: Leaderboard, row: str) -> list[str]:
+    """Return the command that fits a row of the leaderboard; none for a method without a file in ``conf/method``."""
+    method = board.untuned.get(row, row)
+    member = next((entry.member for entry in entries if entry.name == method), None)
+    if member is None or not member.in_conf:
+        return []
+    options: dict[str, Any] = {
         "dataset": request.dataset,
-        "method": chosen.removesuffix(CHARS) if entry.member.chars else chosen,
-        "chars": True if entry.member.chars else None,
-        "set": [f"{name}={value_text(value)}" for name, value in entry.member.changes.items()],
-        "decision": objective_of(request.metric) if tuned else None,
+        "method": member.base,
+        "chars": True if member.chars else None,
+        "set": [f"{name}={value_text(value)}" for name, value in member.changes.items()],
+        "decision": objective_of(request.metric) if row in board.untuned else None,
         "cv": None if request.cv == DEFAULT_FOLDS else request.cv,
     }
-
-
-def _commands(options: dict[str, Any] | None) -> list[str]:
-    """Return the commands that come next."""
-    if options is None:
-        return []
     words = ["multilab", "fit"]
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:
             words += [] if one is None else [f"--{name}"] if one is True else [f"--{name}", str(one)]
-    return [shlex.join([*words, "--register", options["dataset"]])]
+    return [shlex.join([*words, "--register", request.dataset])]
 
 
 def value_text(value: object) -> str:

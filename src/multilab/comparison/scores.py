@@ -10,7 +10,7 @@ from multilab.cells.cell import Cell
 from multilab.cells.rows import indices
 from multilab.cells.store import Store
 from multilab.comparison.board import board_of, summed
-from multilab.comparison.plan import PlannedMethod
+from multilab.comparison.plan import MethodRun
 from multilab.metrics import per_label, score_all
 from multilab.metrics.registry import defined
 from multilab.statistics import Leaderboard
@@ -56,7 +56,7 @@ class CellScores:
         fit = record["fit_seconds"] + record.get("input_seconds", 0.0)
         return values | {"fit_seconds": fit, "predict_seconds": record["predict_seconds"]}
 
-    def rows(self, entries: Sequence[PlannedMethod]) -> pd.DataFrame:
+    def rows(self, entries: Sequence[MethodRun]) -> pd.DataFrame:
         """Return a row per method, split and metric: split, split_digest, method, metric, value, key."""
         rows = [
             (cell.split_ref.split, cell.split_ref.digest, entry.name, metric, value, cell.key)
@@ -66,7 +66,7 @@ class CellScores:
         ]
         return pd.DataFrame(rows, columns=["split", "split_digest", "method", "metric", "value", "key"])
 
-    def leaderboard(self, entries: Sequence[PlannedMethod], alpha: float) -> Leaderboard:
+    def leaderboard(self, entries: Sequence[MethodRun], alpha: float) -> Leaderboard:
         """Return the leaderboard; a method without all splits is listed as a failure with its reason."""
         cells = entries[0].cells
         sizes = [tuple(map(len, indices(cell.split_ref))) for cell in cells]

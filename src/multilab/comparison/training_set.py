@@ -71,6 +71,11 @@ class Fit:
         """Name of its file."""
         return f"{self.method.name}-{f'rows{self.rows}' if self.rows else 'all' if self.fold is None else self.fold}"
 
+    @staticmethod
+    def rows_in(key: str) -> int:
+        """Return the number of rows in the key of a fit on some of them."""
+        return int(key.rpartition("rows")[2])
+
     @property
     def label(self) -> str:
         """For messages."""
@@ -284,7 +289,7 @@ class TrainingSet:
     def _fitted(self, name: str) -> MethodPipeline:
         if name != STACK:
             keys = [path.stem for path in self.folder.glob(f"{name}-rows*[0-9].joblib")]
-            most = max(keys, key=lambda key: int(key.rpartition("rows")[2]), default="")
+            most = max(keys, key=Fit.rows_in, default="")
             result: MethodPipeline = self.read(f"{name}-all" if self.has(f"{name}-all") else most)
             return result
         ensemble, _ = self.read(Stack.key)

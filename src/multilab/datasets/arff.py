@@ -13,11 +13,11 @@ import scipy.sparse as sp
 
 from multilab.core.files import PathLike
 from multilab.datasets.arff_numbers import dense_numbers, sparse_numbers
-from multilab.datasets.cells import MISSING_LABEL_HINT
 from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left, to_number
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, decode, encoding_note, read_bytes, require_cells
+from multilab.datasets.table_cells import MISSING_LABEL_HINT
 
 # Possessive quantifiers (*+): a hostile line cannot make the expressions backtrack.
 QUOTED = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""

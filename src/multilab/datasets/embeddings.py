@@ -25,10 +25,10 @@ import pandas as pd
 from multilab.core.files import PathLike
 from multilab.core.messages import pip_install, unknown_name
 from multilab.core.text import excerpt
-from multilab.datasets.cells import cell_texts
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.table_cells import cell_texts
 
 __all__ = [
     "FOLDERS_VARIABLE",

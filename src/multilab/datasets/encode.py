@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.core.messages import unknown_name
 from multilab.core.text import listed
-from multilab.datasets.cells import MAX_CATEGORIES, MAX_CATEGORY, TEXT_HINT, looks_like_numbers, shown_examples
 from multilab.datasets.columns import TableColumn, canonical_csr
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, require_cells
 from multilab.datasets.kinds import Kind
 from multilab.datasets.raw_data import RawData
+from multilab.datasets.table_cells import MAX_CATEGORIES, MAX_CATEGORY, TEXT_HINT, looks_like_numbers, shown_examples
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,5 +51,9 @@ def _one_line(reason: str) -> str:
     return f"{text[: _MAX_REASON - _END - 5]} ... {text[-_END:]}"
 
 
+class TooLargeError(DatasetError):
+    """The content of a file is larger than the limit of bytes."""
+
+
 class DatasetWarning(UserWarning):
     """Decision of a reader about a data file, or probably unwanted content of one."""

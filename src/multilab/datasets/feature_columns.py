@@ -18,10 +18,10 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 
 from multilab.core.text import excerpt
-from multilab.datasets.cells import cell_numbers, cell_texts, refuse_nested
 from multilab.datasets.columns import canonical_csr
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.kinds import Kind
+from multilab.datasets.table_cells import cell_numbers, cell_texts, refuse_nested
 
 __all__ = ["Block", "FeatureColumn"]
 

@@ -24,7 +24,7 @@ from multilab.core.files import write_atomically
 from multilab.core.paths import data_dir
 from multilab.datasets.card_file import Card, CardFile
 from multilab.datasets.catalogue import card
-from multilab.datasets.errors import DatasetError
+from multilab.datasets.errors import DatasetError, TooLargeError
 from multilab.datasets.file_access import Limits, how_to_fetch, read_bytes
 
 ProgressCallback = Callable[[str, int, int], None]
@@ -150,11 +150,9 @@ def _content(file: CardFile, path: Path) -> bytes:
     """Return the decompressed content; reading stops one byte after the expected size."""
     try:
         return read_bytes(path, Limits() if file.bytes is None else Limits(max_bytes=file.bytes))
-    except DatasetError as error:
-        if "larger than the limit" in error.reason:
-            forms = _both_forms(_bytes_of(path), _content_of(path), file)
-            raise DatasetError(f"expected {file.bytes} bytes, found more{forms}", path) from None
-        raise
+    except TooLargeError:
+        forms = _both_forms(_bytes_of(path), _content_of(path), file)
+        raise DatasetError(f"expected {file.bytes} bytes, found more{forms}", path) from None
 
 
 def _verified(content: bytes, file: CardFile, location: Path | str, payload: bytes | None = None) -> str:

@@ -18,7 +18,7 @@ from typing import IO, Any, ParamSpec, TypeVar
 from multilab.core.files import PathLike, not_a_file
 from multilab.core.shell import command, short_path
 from multilab.core.text import first_few
-from multilab.datasets.errors import DatasetError
+from multilab.datasets.errors import DatasetError, TooLargeError
 
 ENCODINGS = (
     *("utf-8", "utf-8-replace", "cp1252", "latin-1", "utf-16"),
@@ -164,7 +164,7 @@ def max_content(file_size: int, limits: Limits) -> int:
 def too_large(path: PathLike, most: int, limits: Limits) -> DatasetError:
     """Return the error for content of more than ``most`` bytes."""
     if most == limits.max_bytes:
-        return DatasetError(f"the content is larger than the limit of {most} bytes", path)
+        return TooLargeError(f"the content is larger than the limit of {most} bytes", path)
     return DatasetError(f"the compressed content is out of proportion: more than {most} bytes; decompress it", path)
 
 

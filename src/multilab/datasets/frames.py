@@ -12,7 +12,12 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from multilab.core.files import PathLike
-from multilab.datasets.cells import (
+from multilab.datasets.columns import LabelOptions, TableColumn, canonical_csr, dropped_note, positions_left
+from multilab.datasets.encode import CodedTable
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.file_access import Limits, require_cells
+from multilab.datasets.labels import TagOptions, tagged
+from multilab.datasets.table_cells import (
     MISSING_LABEL_HINT,
     are_labels,
     categories_of,
@@ -25,11 +30,6 @@ from multilab.datasets.cells import (
     recoded,
     refuse_nested,
 )
-from multilab.datasets.columns import LabelOptions, TableColumn, canonical_csr, dropped_note, positions_left
-from multilab.datasets.encode import CodedTable
-from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import Limits, require_cells
-from multilab.datasets.labels import TagOptions, tagged
 from multilab.datasets.vectors import with_numbers
 
 

@@ -14,13 +14,13 @@ import pandas as pd
 from multilab.core.files import PathLike
 from multilab.core.messages import did_you_mean
 from multilab.core.text import excerpt, listed
-from multilab.datasets.cells import cell_texts
 from multilab.datasets.columns import LabelOptions, dropped_note
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits
 from multilab.datasets.frames import table_of_frame
 from multilab.datasets.labels import TagOptions, tagged
+from multilab.datasets.table_cells import cell_texts
 from multilab.datasets.vectors import read_vectors, with_vectors
 
 __all__ = ["FurtherTables", "with_groups"]

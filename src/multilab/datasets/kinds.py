@@ -13,8 +13,8 @@ import numpy as np
 
 from multilab.core.messages import did_you_mean
 from multilab.core.text import excerpt
-from multilab.datasets.cells import MAX_CATEGORY, MISSING_CELLS
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.table_cells import MAX_CATEGORY, MISSING_CELLS
 
 __all__ = ["MISSING_FEATURES", "Kind", "kind_of"]
 
@@ -34,7 +34,7 @@ or "not applicable", which may mean 0."""
 _STYLES = {"number": ("", "point", "comma"), "date": ("year", "day", "month"), "category": ("",), "text": ("", "chars")}
 _AGREEING = 99  # of 100 cells that are not missing
 _LONGEST = 40  # characters of a number or a date, so that long texts are not searched
-_TRUTH = {"true": 1.0, "false": 0.0}  # as in cells.py: a boolean column of a data frame and of a CSV are equal
+_TRUTH = {"true": 1.0, "false": 0.0}  # as in table_cells.py: a boolean column of a data frame and of a CSV are equal
 
 # Numbers. Digits are ASCII: float() would also read those of other scripts.
 _CURRENCY = "$€£¥₹₽₩₺₴₪₫₦฿"

@@ -14,11 +14,11 @@ import numpy as np
 from multilab.core.files import PathLike
 from multilab.core.messages import did_you_mean
 from multilab.core.text import excerpt, first_few
-from multilab.datasets.cells import MISSING_CELLS, SEPARATORS
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import require_cells
+from multilab.datasets.table_cells import MISSING_CELLS, SEPARATORS
 
 __all__ = ["TagOptions", "known_tags", "split_tags", "tagged"]
 

@@ -11,7 +11,13 @@ import numpy as np
 from pyarrow import ArrowException, BufferReader, compute, parquet, types
 
 from multilab.core.files import PathLike, parse_json
-from multilab.datasets.cells import (
+from multilab.datasets.columns import INDEX_NAME, LabelOptions, TableColumn, dropped_note, positions_left
+from multilab.datasets.encode import CodedTable, refuse_text
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.file_access import Limits, read_bytes, require_cells
+from multilab.datasets.frames import table_of_frame
+from multilab.datasets.table import choose_labels, index_note, named_columns
+from multilab.datasets.table_cells import (
     MISSING_LABEL_HINT,
     TEXT_HINT,
     are_labels,
@@ -23,12 +29,6 @@ from multilab.datasets.cells import (
     read_label_numbers,
     recoded,
 )
-from multilab.datasets.columns import INDEX_NAME, LabelOptions, TableColumn, dropped_note, positions_left
-from multilab.datasets.encode import CodedTable, refuse_text
-from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import Limits, read_bytes, require_cells
-from multilab.datasets.frames import table_of_frame
-from multilab.datasets.table import choose_labels, index_note, named_columns
 
 
 def read_parquet(

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.datasets.cells import MAX_CATEGORIES, MAX_CATEGORY, look_like_dates
 from multilab.datasets.characteristics import looks_like_identifier
 from multilab.datasets.reading import RawTable
+from multilab.datasets.table_cells import MAX_CATEGORIES, MAX_CATEGORY, look_like_dates
 
 _MIN_TEXTS = 20  # of fewer rows, different texts are common
 _MANY_PHRASES = 50  # of several words; a category with more of them may be free text

@@ -15,16 +15,6 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.core.messages import unknown_name
 from multilab.core.text import excerpt, first_few
-from multilab.datasets.cells import (
-    COMMA_NUMBER,
-    MIXED_HINT,
-    POINT_NUMBER,
-    SEPARATORS,
-    cell_value,
-    label_meaning,
-    looks_like_numbers,
-    shown_examples,
-)
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop, read_names
 from multilab.datasets.embeddings import embedded_table
@@ -44,6 +34,16 @@ from multilab.datasets.reading import (
     file_format,
     labels_xml_of,
     read_content,
+)
+from multilab.datasets.table_cells import (
+    COMMA_NUMBER,
+    MIXED_HINT,
+    POINT_NUMBER,
+    SEPARATORS,
+    cell_value,
+    label_meaning,
+    looks_like_numbers,
+    shown_examples,
 )
 
 _LABELS = tuple(LabelOptions.__dataclass_fields__)

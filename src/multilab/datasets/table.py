@@ -16,18 +16,6 @@ import pandas as pd
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt, first_few
-from multilab.datasets.cells import (
-    COMMA_NUMBER,
-    MISSING_CELLS,
-    POINT_NUMBER,
-    are_labels,
-    cell_value,
-    coded_cells,
-    label_note,
-    meaning_notes,
-    read_label_numbers,
-    recoded,
-)
 from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError, DatasetWarning
@@ -39,6 +27,18 @@ from multilab.datasets.file_access import (
     plain_name,
     read_bytes,
     require_cells,
+)
+from multilab.datasets.table_cells import (
+    COMMA_NUMBER,
+    MISSING_CELLS,
+    POINT_NUMBER,
+    are_labels,
+    cell_value,
+    coded_cells,
+    label_note,
+    meaning_notes,
+    read_label_numbers,
+    recoded,
 )
 
 # The first record: quoted fields may hold delimiters and line breaks. Possessive, so that nothing backtracks.

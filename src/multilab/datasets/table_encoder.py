@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
 from multilab.datasets.catalogue import card
-from multilab.datasets.cells import cell_texts, label_meaning, read_label_numbers
 from multilab.datasets.columns import TableColumn, canonical_csr, names_to_drop
 from multilab.datasets.dataset import Dataset, _from_files
 from multilab.datasets.embeddings import embedded_rows, embeddings_of
@@ -30,6 +29,7 @@ from multilab.datasets.prepared import load
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import file_format, read_frames
 from multilab.datasets.synthetic import generate
+from multilab.datasets.table_cells import cell_texts, label_meaning, read_label_numbers
 from multilab.datasets.vectors import vector_columns, with_numbers
 
 _MOST_HASHED = 2**20  # columns into which a text is hashed: a row of many more may be larger than the memory

@@ -29,6 +29,7 @@ from multilab.cells.execute import jobs, run_cells_within, side_by_side
 from multilab.cells.fit_costs import blas_libraries, one_thread
 from multilab.cells.loaded_code import code_of, note_loaded
 from multilab.cells.method import named_metrics, names_in
+from multilab.cells.progress import recorded_warnings
 from multilab.cells.running import run_cell
 from multilab.cells.store import Store, is_storage_failure
 from multilab.claims.paper import Analysis
@@ -223,12 +224,11 @@ def compute_unit(unit: Unit, store: Store) -> tuple[str, str | None]:
         with one_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             columns = module_of(unit).compute(unit, store)
-        messages = sorted({f"{w.category.__name__}: {w.message}" for w in caught})
         record |= {
+            **recorded_warnings(caught),
             "status": "done",
             "blas": blas_libraries(),
             "code": code_of(unit, unit.needs, store),
-            "warnings": messages[:20],
             "fit_seconds": time.perf_counter() - began,
         }
         store.write(unit.key, columns, record, f"analysis: {unit.label}\n")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from multilab.cells.cell import Cell, SplitRef, split_refs, with_reads
-from multilab.cells.method import Method
+from multilab.cells.method import Method, gate_case_name
 from multilab.claims.paper import analyses_of
 from multilab.experiments.analyses import Unit, units_of
 from multilab.experiments.study import Study
@@ -111,7 +111,7 @@ def gate_case_cells(study: Study, method: str) -> list[Cell]:
     for case in study.gate_cases:
         if case.methods is None or method in case.methods:
             changed = study.method(method).with_params(case.set)
-            name = f"{method}[{' '.join(f'{key}={value}' for key, value in case.set.items())}]"
+            name = gate_case_name(method, case.set)
             refs = split_refs(study.datasets[0], study.protocol_of(study.datasets[0]))
             cells += [cell_for(ref, replace(changed, name=name), study) for ref in refs]
     return cells

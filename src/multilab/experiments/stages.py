@@ -1,7 +1,7 @@
 """The stages of a study: what `multilab study run` does in one process, and DVC stage by stage.
 
 Each function does the work of one stage, prints its line and leaves its receipt. Cells in the store are reused, failed
-ones are reported at the end. The page, ``reports.study.write_report``, and ``publish`` follow them.
+ones are reported at the end. The page, ``reports.study_folder.write_report``, and ``publish`` follow them.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ class Tracker:
             "mlflow.source.name": "multilab",
             "mlflow.user": _user(),
             "multilab.view": VIEW,
-            "multilab.writer": f"{socket.gethostname()} {os.getpid()} {time.time():.0f}",
+            "multilab.writer": _writer(),
             "superseded": "false",
             "method": record.method,
             "dataset": record.dataset,
@@ -338,8 +338,13 @@ def _table(record: RunRecord) -> str:
     return table.getvalue()
 
 
+def _writer() -> str:
+    """Return the tag that names who writes a run: host, process and time."""
+    return f"{socket.gethostname()} {os.getpid()} {time.time():.0f}"
+
+
 def _abandoned(writer: str) -> bool:
-    """Return whether the writer (``host pid time``) of an unfinished run on a server is surely gone."""
+    """Return whether the writer (:func:`_writer`) of an unfinished run on a server is surely gone."""
     host, _, rest = writer.partition(" ")
     pid, _, began = rest.partition(" ")
     if not (pid.isdigit() and began.isdigit()) or time.time() - int(began) > _ABANDONED_SECONDS:

@@ -32,8 +32,8 @@ from multilab.core import conf_dir, declared_versions, json_digest
 from multilab.datasets import TableEncoder, add_dataset, load, sample_scenario
 from multilab.datasets.synthetic import bayes_accuracy, generate
 from multilab.datasets.table_encoder import with_grams
+from multilab.experiments.gate import trial_values
 from multilab.experiments.study import load_study
-from multilab.experiments.verify import trial_values
 from multilab.methods import MethodError, all_estimators
 from multilab.metrics import ALL_METRICS, score_all
 from multilab.metrics.conventions import PRESETS
@@ -337,8 +337,10 @@ def _of_data() -> Iterator[Case]:
         work = functools.partial(_splitter_rows, splitter)
         yield Case(f"splits: {type(splitter).__name__}", work, (type(splitter),))
     things = generate, sample_scenario, bayes_accuracy
-    for name in ("digit-segments", "genes", "topics", *(f"scenario {k}" for k in (1, 2, 3, 4))):
+    for name in ("digit-segments", "genes", "topics"):
         yield Case(f"generator {name}: data", functools.partial(_generated, name), things)
+    for k in (1, 2, 3, 4):
+        yield Case(f"generator scenario {k}: data", functools.partial(_generated, "scenario", k), things)
     yield Case("table: encodings", _encodings, (load, TableEncoder, with_grams))
 
 
@@ -359,14 +361,13 @@ def _splitter_rows(splitter: Any) -> Numbers:
     return _sums(rows=np.concatenate([rows for fold in folds for rows in fold]))
 
 
-def _generated(name: str) -> Numbers:
-    kind, _, k = name.partition(" ")
-    raw = generate({"name": kind, **({"k": int(k)} if k else {})})
+def _generated(name: str, k: int | None = None) -> Numbers:
+    raw = generate({"name": name, **({} if k is None else {"k": k})})
     numbers = _sums(X=raw.X, Y=raw.Y)
-    if k:
-        shifted = sample_scenario(int(k), n=50, seed=1, threshold=0.25)
+    if k is not None:
+        shifted = sample_scenario(k, n=50, seed=1, threshold=0.25)
         numbers |= _sums(y_real=shifted.y_real, shifted=shifted.Y)
-        numbers |= {f"accuracy, {cut}": bayes_accuracy(int(k), cut) for cut in ("median", "mean")}
+        numbers |= {f"accuracy, {cut}": bayes_accuracy(k, cut) for cut in ("median", "mean")}
     return numbers
 
 

@@ -29,7 +29,7 @@ from multilab.cells.progress import ProgressBar
 from multilab.core import canonical_json, declared_versions, write_atomically
 from multilab.core.shell import short_path
 from multilab.core.versions import reached
-from multilab.experiments.verify import (
+from multilab.experiments.gate import (
     REFERENCES,
     SAME_VERSIONS,
     Difference,

@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
     try:
         return find_class(name)
     except AttributeError as error:
-        if importing and "did you mean" in str(error) and find_spec(f"{__name__}.{name}") is None:
+        if importing and find_spec(f"{__name__}.{name}") is None:
             raise ImportError(str(error), name=__name__) from None
         raise
     except ImportError as error:

@@ -125,7 +125,7 @@ def _challenge_once(
         "multilab.metric": chosen,
         "multilab.dataset_digest": str(model.metadata.dataset["digest"]),
     }
-    card = model_card(model.metadata).markdown()
+    card = model_card(model.metadata)
     if champion is None:
         version = register(logged, name, where, tags, CHAMPION, None, card)
         if version is None:

@@ -11,7 +11,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 from multilab.core.messages import unknown_name
 from multilab.core.text import excerpt
-from multilab.datasets.cells import cell_texts
+from multilab.datasets.table_cells import cell_texts
 from multilab.methods import BinaryRelevance
 from multilab.metrics import METRICS
 from multilab.models.errors import DeploymentError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.datasets.cells import cell_numbers, cell_texts
+from multilab.datasets.table_cells import cell_numbers, cell_texts
 from multilab.models.errors import DeploymentError
 from multilab.statistics import (
     CalibrationBins,

@@ -9,7 +9,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from mlflow.types.schema import AnyType
 
 from multilab.core.files import signals_unwind
 from multilab.datasets.vectors import vector_columns
+from multilab.models.card_text import ModelCard
 from multilab.models.errors import DeploymentError
 from multilab.models.mlflow_store import (
     experiment_id,
@@ -185,7 +186,7 @@ def register(
     tags: Mapping[str, str],
     alias: str,
     champion: int | None,
-    card: str,
+    card: ModelCard,
 ) -> int | None:
     """Register a logged model under a name and give it an alias, unless another version became the champion.
 
@@ -200,8 +201,8 @@ def register(
         Alias of the new version.
     champion : int or None
         The version that the model was compared with, None if there was none.
-    card : str
-        Model card in Markdown, which describes the version.
+    card : ModelCard
+        Describes the version.
 
     Returns
     -------
@@ -219,11 +220,15 @@ def register(
     return int(entry.version)
 
 
-def _shortened(card: str) -> str:
-    """Return the first sections of a card that fit into the 5000 characters of MLflow's description."""
-    if len(card) <= 5000:
-        return card
-    return card[:4900].rpartition("\n## ")[0] + "\nThe rest is in the artifact `card.md` of the source run.\n"
+def _shortened(card: ModelCard) -> str:
+    """Return the first sections of a card that fit into the 5000 characters of MLflow's description, in Markdown."""
+    text = card.markdown()
+    if len(text) <= 5000:
+        return text
+    while len(text) > 4900:
+        card = replace(card, sections=card.sections[:-1])
+        text = card.markdown()
+    return text + "\nThe rest is in the artifact `card.md` of the source run.\n"
 
 
 def version_of(name: str, alias: str, where: Mapping[str, str]) -> Any:

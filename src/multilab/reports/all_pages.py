@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from multilab.arena.committed_tables import STUDIES
 from multilab.claims.agreement import Agreement
 from multilab.claims.paper import Paper, paper_of
 from multilab.core import read_json, report_dir
@@ -18,8 +19,8 @@ from multilab.reports.arena.rank import summarise_arena
 from multilab.reports.data import ReportData, load_report
 from multilab.reports.finding import finding
 from multilab.reports.page import write_page
-from multilab.reports.paper.cells import tally
 from multilab.reports.paper.claims import claim_views, outcomes
+from multilab.reports.paper.printed_cells import tally
 from multilab.reports.readme import write_paper_pages, write_readme
 from multilab.reports.sections import build_report
 from multilab.statistics.result_files import SCORES
@@ -115,7 +116,7 @@ def write_overview(reports: Path | str, paper_of: Callable[[Path], Paper | None]
 
 def _listed(study: str) -> bool:
     """Return whether a study has a line of its own: not the quick study, nor those of the arena."""
-    return study not in ("quick", "arena") and not study.startswith("arena-")
+    return study not in ("quick", *STUDIES.values())
 
 
 def _line(report: ReportData, paper: Paper | None) -> StudyLine:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.claims.agreement import Agreement
-from multilab.claims.results import Results
+from multilab.claims.text_numbers import Results
 from multilab.core import read_json
 from multilab.metrics import find_metric
 from multilab.reports.errors import ReportError
@@ -59,6 +59,8 @@ class VariantData:
         all are observed.
     given_title : str
         Title of the study's file, empty if it has none.
+    titles : dict of str to str
+        By column the display name of its method, without the variant.
     """
 
     name: str
@@ -70,6 +72,7 @@ class VariantData:
     kind: str = ""
     observed: dict[str, Any] = field(default_factory=dict)
     given_title: str = ""
+    titles: dict[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -189,6 +192,9 @@ class ReportData:
 
     def _variant(self, name: str, block: Mapping[str, Any]) -> VariantData:
         bases = [str(method).removesuffix(f"-{name}") for method in block.get("methods") or ()]
+        titles: dict[str, str] = self.info.get("method_titles") or {}
+        # a method that only runs in the variant has no title but that of its column, which ends with the variant's name
+        own = {base: titles.get(base, titles.get(f"{base}-{name}", base).removesuffix(f" ({name})")) for base in bases}
         return VariantData(
             name=name,
             description=str(block.get("description") or ""),
@@ -199,6 +205,7 @@ class ReportData:
             kind=str(block.get("kind") or ""),
             observed=block.get("observed") or {},
             given_title=str(block.get("title") or ""),
+            titles={f"{base}-{name}": title for base, title in own.items()},
         )
 
     @property
@@ -234,9 +241,7 @@ class ReportData:
         """Display names of all methods and of the columns of all variants."""
         titles = {str(key): str(title) for key, title in (self.info.get("method_titles") or {}).items()}
         for variant in self.variants:
-            for column, base in variant.methods.items():
-                title = titles.get(column, titles.get(base, base)).removesuffix(f" ({variant.name})")
-                titles[column] = f"{title} ({variant.title})"
+            titles |= {column: f"{title} ({variant.title})" for column, title in variant.titles.items()}
         return titles
 
 

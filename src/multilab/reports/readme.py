@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from multilab.arena.tracks import column_name, method_of
 from multilab.claims.agreement import Agreement, agreement_by_method
-from multilab.claims.results import Results
+from multilab.claims.text_numbers import Results
 from multilab.core import read_json, write_atomically
 from multilab.core.text import markdown_cell
 from multilab.reports.data import ReportData, load_report
@@ -25,7 +26,7 @@ def write_readme(readme: Path, reports: Path) -> None:
     """Write the numbers and the table that a README shows.
 
     A number in a sentence stands between ``<!-- = STUDY: EXPRESSION -->`` and ``<!-- = -->``; the expression is one of
-    :class:`multilab.claims.results.Results`. The table of the arena stands between ``<!-- table arena -->`` and
+    :class:`multilab.claims.text_numbers.Results`. The table of the arena stands between ``<!-- table arena -->`` and
     ``<!-- end arena -->``.
 
     Parameters
@@ -50,8 +51,8 @@ def write_paper_pages(folder: Path, reports: Path) -> None:
     Parameters
     ----------
     folder : path
-        With ``templates/<paper>.md``, texts with the placeholders of :class:`multilab.claims.results.Results`. Each
-        becomes ``<paper>.md`` and ends with the verdicts and claims of the paper; ``index.md`` gets the ledger.
+        With ``templates/<paper>.md``, texts with the placeholders of :class:`multilab.claims.text_numbers.Results`.
+        Each becomes ``<paper>.md`` and ends with the verdicts and claims of the paper; ``index.md`` gets the ledger.
     reports : path
         The folder of the studies' folders; the study of a paper has its name.
 
@@ -122,7 +123,7 @@ def arena_markdown(summary: Path) -> str:
     """
     content = read_json(summary)
     methods = {each["name"]: each for each in content["costs"]["methods"]}
-    stacks = {name for name in methods if name.endswith("@ensembled")}
+    stacks = {name for name in methods if name == column_name(method_of(name), "ensembled")}
     first = {
         "a logistic regression per label": content["anchor"],
         "the best single method": max(set(methods) - stacks, key=lambda name: methods[name]["elo"]),
@@ -140,7 +141,7 @@ def arena_markdown(summary: Path) -> str:
     for title, name in first.items():
         one = methods[name]
         numbers = (f"{one['elo']:.0f}", f"{one['fit_seconds']:.3g}", f"{one['predict_ms']:.3g}")
-        lines.append(_line(title, (f"`{name.partition('@')[0]}`", *numbers)))
+        lines.append(_line(title, (f"`{method_of(name)}`", *numbers)))
     return "\n".join(lines) + "\n"
 
 

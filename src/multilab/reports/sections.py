@@ -18,11 +18,11 @@ from multilab.reports.figures.learned import convergence_figure, learned_figures
 from multilab.reports.finding import finding
 from multilab.reports.head import head
 from multilab.reports.page import flat, template, write_page
-from multilab.reports.paper.cells import MARKS, names_on_page, tally
 from multilab.reports.paper.claims import claim_views, erratum_evidence, outcomes, program_views
 from multilab.reports.paper.errata import other_notes
 from multilab.reports.paper.friedman import friedman_tables, paper_rank_figures
-from multilab.reports.paper.tables import paper_tables
+from multilab.reports.paper.printed_cells import MARKS, names_on_page, tally
+from multilab.reports.paper.printed_tables import paper_tables
 from multilab.reports.tables.control import control_view
 from multilab.reports.tables.costs import core_hours, cost_tables
 from multilab.reports.tables.scores import MANY_METHODS, ScoreTable, score_table
@@ -160,7 +160,7 @@ def sections(report: ReportData, paper: Paper | None, each: Callable[..., Iterab
 
 
 def _claims(report: ReportData, paper: Paper | None) -> dict[str, Any]:
-    claims = claim_views(report)
+    claims = claim_views(report, paper)
     if not claims:
         return {}
     ids, programs = program_views(report, paper.programs if paper is not None else {})

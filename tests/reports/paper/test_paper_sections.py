@@ -20,11 +20,11 @@ from multilab.claims.paper import find
 from multilab.claims.published import check_layouts
 from multilab.core import write_content
 from multilab.reports import ReportError, build_report, load_report
-from multilab.reports.paper.cells import names_on_page, tally
 from multilab.reports.paper.claims import program_views
 from multilab.reports.paper.errata import note
 from multilab.reports.paper.friedman import friedman_tables
-from multilab.reports.paper.tables import kept_layers, paper_tables
+from multilab.reports.paper.printed_cells import names_on_page, tally
+from multilab.reports.paper.printed_tables import kept_layers, paper_tables
 from multilab.reports.tables.variants import variant_views
 from multilab.statistics import average_ranks
 

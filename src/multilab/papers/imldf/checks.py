@@ -10,6 +10,7 @@ from scipy.stats import ttest_rel
 
 from multilab.claims.errors import NotYet
 from multilab.claims.evidence import TIE, Evidence, Finding, sign_of, words
+from multilab.claims.pairs import balance_text, pair_name
 from multilab.datasets import card
 from multilab.statistics.resampled_t import corrected_resampled_p
 
@@ -136,7 +137,10 @@ def _counted(cells: pd.DataFrame) -> dict[str, Any]:
         "worse by the plain t test": lost & cells["plain"],
     }
     numbers = {name: int(which.sum()) for name, which in counts.items()} | {"cells": len(cells)}
-    by_set = {f"on {name}": f"{won[at].sum()}-{lost[at].sum()}" for name, at in cells.groupby("dataset").groups.items()}
+    by_set = {
+        f"on {name}": balance_text(won[at].sum(), lost[at].sum())
+        for name, at in cells.groupby("dataset").groups.items()
+    }
     return numbers | by_set
 
 
@@ -204,7 +208,7 @@ def loses_less_with_depth(
     for one, than in ((deep, shallow), (other_deep, other_shallow)):
         counted = _counted(_compared(evidence, metrics, one, than, datasets))
         lost.append(counted["lost"])
-        numbers[f"{one} against {than}"] = f"{counted['won']}-{counted['lost']}"
+        numbers[pair_name(one, than)] = balance_text(counted["won"], counted["lost"])
         for name in ("significantly worse", "worse by the plain t test"):
             numbers[f"{one}, {name}"] = counted[name]
     return Finding.of(lost[0] < lost[1], numbers, sentence)

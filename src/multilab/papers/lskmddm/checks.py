@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 
 from multilab.claims.errors import NotYet
 from multilab.claims.evidence import TIE, Evidence, Finding, direction_of, words
+from multilab.claims.pairs import balance_text, pair_name
 from multilab.statistics import signed_rank_p
 
 
@@ -67,7 +68,7 @@ def better_than(
         won, lost, _ = evidence.won_and_lost([metric], method, other, datasets)
         p = float(signed_rank_p(gain.to_numpy())) if won + lost else 1.0
         parts.append(won == len(gain) if everywhere else bool(gain.sum() > 0 and p < evidence.alpha))
-        numbers[f"{method} against {other}, {metric}"] = f"{won}-{lost}, p {p:.2g}"
+        numbers[pair_name(method, f"{other}, {metric}")] = f"{balance_text(won, lost)}, p {p:.2g}"
     return Finding.of(parts, numbers, sentence)
 
 

@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 
 from multilab.claims.errors import NotYet
 from multilab.claims.evidence import TIE, Evidence, Finding, direction_of, sign_of, words
+from multilab.claims.pairs import balance_text, pair_name
 from multilab.claims.published import rounds_to
 from multilab.statistics import compare_methods
 
@@ -111,7 +112,7 @@ def best_in_combinations(
 
 
 def _counted(counts: Mapping[str, tuple[int, int, int]]) -> dict[str, str]:
-    return {other: f"{won}-{lost} of {cells}" for other, (won, lost, cells) in counts.items()}
+    return {other: f"{balance_text(won, lost)} of {cells}" for other, (won, lost, cells) in counts.items()}
 
 
 def better_on_each(
@@ -353,7 +354,7 @@ def over_splits(evidence: Evidence, methods: Sequence[str], against: Sequence[st
             sure = (
                 f"{int((means > 2 * errors).sum())} and {int((means < -2 * errors).sum())} beyond two standard errors"
             )
-            numbers[f"{method} against {other}"] = f"{won}-{lost} of {len(means)} ({sure})"
+            numbers[pair_name(method, other)] = f"{balance_text(won, lost)} of {len(means)} ({sure})"
     return Finding.of(parts, numbers, sentence)
 
 

@@ -12,6 +12,7 @@ from scipy.stats import f, spearmanr
 
 from multilab.claims.errors import NotYet
 from multilab.claims.evidence import TIE, Evidence, Finding, direction_of, sign_of, words
+from multilab.claims.pairs import balance_text, pair_name
 from multilab.methods.stacking.objective import cosine_affinity
 from multilab.statistics import nemenyi_cd, rank_rows, signed_rank_p
 
@@ -262,7 +263,7 @@ def loss_to_best(
         best = str(runs[list(others)].mean().idxmax())
         for method in methods:
             gain = runs[method] - runs[best]
-            name = f"{method} against {best} on {dataset}"
+            name = pair_name(method, f"{best} on {dataset}")
             losses[name] = -float(gain.mean())
             error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.nan
             numbers[name] = f"{gain.mean():+.4f}" + (f" (standard error {error:.4f})" if len(gain) > 1 else "")
@@ -498,7 +499,7 @@ def mixed_wins(
             gains = [table[method] - table[other] for table in tables.values()]
             won = sum(int((gain > TIE).sum()) for gain in gains)
             lost = sum(int((gain < -TIE).sum()) for gain in gains)
-            numbers[f"{method} against {other}"] = f"{won}-{lost}"
+            numbers[pair_name(method, other)] = balance_text(won, lost)
             more.append(won > lost)
     return Finding.of(more, numbers, sentence)
 

@@ -13,8 +13,7 @@ import numpy as np
 from multilab import arena
 from multilab.arena import ArenaError, Board, Pool, Track
 from multilab.arena.boards import ALPHA, GROUP_TITLES, METRIC_GROUPS
-from multilab.arena.portfolio import chosen_members, stack_study, study_portfolios
-from multilab.arena.results import (
+from multilab.arena.committed_tables import (
     STUDIES,
     absent_entrants,
     arena_settings,
@@ -27,6 +26,7 @@ from multilab.arena.results import (
     require_results,
     tables_of_costs,
 )
+from multilab.arena.portfolio import chosen_members, stack_study, study_portfolios
 from multilab.arena.sets import sources_of
 from multilab.arena.summary import PROPOSALS, arena_summary
 from multilab.arena.tracks import all_pools

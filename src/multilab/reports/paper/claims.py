@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from multilab.claims import OUTCOMES
+from multilab.claims.checks import names_in_checks
+from multilab.claims.pairs import pair_of
+from multilab.claims.paper import Paper
 from multilab.claims.programs import Program
-from multilab.claims.statements import Change
+from multilab.claims.statements import Change, erratum_group
 from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
-from multilab.reports.paper.cells import tally
+from multilab.reports.paper.printed_cells import tally
 
-_AGAINST = " against "
 _TITLES = {"accuracy": "Accuracy", "F_crit": "critical F", "CD": "Nemenyi CD"}
 
 
@@ -87,22 +89,19 @@ class ClaimView:
     command: str = ""
 
 
-def claim_views(report: ReportData) -> tuple[ClaimView, ...]:
-    """Return the claims of ``claims.json`` in its order."""
+def claim_views(report: ReportData, paper: Paper | None = None) -> tuple[ClaimView, ...]:
+    """Return the claims of ``claims.json`` in its order, with commands if there is the paper."""
     titled = _titles(report)
     known = evidence_views(report, titled)
+    named = {} if paper is None else {claim.id: names_in_checks(claim, paper.programs) for claim in paper.claims}
     views = (_view(claim, titled, known, report.filled) for claim in report.claims)
-    return tuple(
-        replace(view, command=_command(report, claim)) for view, claim in zip(views, report.claims, strict=True)
-    )
+    return tuple(replace(view, command=_command(report, named.get(view.id, set()))) for view in views)
 
 
-def _command(report: ReportData, claim: Mapping[str, Any]) -> str:
-    """Return the command that recomputes the columns that the descriptions of a claim's checks name; empty without."""
-    texts = [claim.get("description") or "", *(one["description"] for one in claim.get("readings") or ())]
-    words = set(re.findall(r"[\w-]+", " ".join(map(str, texts))))
-    columns = [name for name in report.all_titles if name in words]
-    datasets = [name for name in report.datasets if name in words]
+def _command(report: ReportData, named: set[str]) -> str:
+    """Return the command that recomputes the columns that a claim's checks name; empty without."""
+    columns = [name for name in report.all_titles if name in named]
+    datasets = [name for name in report.datasets if name in named]
     if not columns:
         return ""
     return f"multilab gate --study {report.name} --method {','.join(columns)}" + (
@@ -178,7 +177,7 @@ def erratum_evidence(report: ReportData) -> dict[str, tuple[EvidenceView, ...]]:
     views = evidence_views(report)
     shown: dict[str, dict[str, EvidenceView]] = {}
     for name in report.counterfactuals.get("errata") or ():
-        group, _, value = name.partition("/")
+        group, value = erratum_group(name)
         checked = views[name]
         numbers = tuple(_in_a_row(part, value.replace("-", ", ").replace("_", " ")) for part in checked.numbers)
         known = shown.setdefault(group, {})
@@ -190,7 +189,7 @@ def erratum_evidence(report: ReportData) -> dict[str, tuple[EvidenceView, ...]]:
             known[same] = replace(known[same], numbers=(replace(numbers[0], rows=rows),))
     for one in report.counterfactuals.get("counterfactuals") or ():
         for name in one["explains"]:
-            shown.setdefault(name.partition("/")[0], {})[one["id"]] = views[one["id"]]
+            shown.setdefault(erratum_group(name)[0], {})[one["id"]] = views[one["id"]]
     return {name: tuple(entries.values()) for name, entries in shown.items()}
 
 
@@ -308,11 +307,12 @@ def _upright(numbers: Numbers) -> Numbers:
 
 def _grid(numbers: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return numbers named ``A against B`` as one mapping per B."""
-    if not numbers or not all(_AGAINST in key and not isinstance(value, Mapping) for key, value in numbers.items()):
-        return numbers
     grid: dict[str, dict[str, Any]] = {}
     for key, value in numbers.items():
-        first, _, other = key.partition(_AGAINST)
+        pair = pair_of(key)
+        if pair is None or isinstance(value, Mapping):
+            return numbers
+        first, other = pair
         grid.setdefault(f"against {other}", {})[first] = value
     return grid
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from multilab.claims import Erratum
-from multilab.reports.paper.cells import PaperCell
+from multilab.claims.statements import erratum_group
+from multilab.reports.paper.printed_cells import PaperCell
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ def cited_notes(cells: Iterable[PaperCell], errata: Sequence[Erratum]) -> tuple[
     order = {name: position for position, name in enumerate(listed)}
     groups: dict[str, list[Erratum]] = {}
     for name in sorted(cited, key=lambda one: order.get(one, len(order))):
-        groups.setdefault(_group(name), []).extend([listed[name]] if name in listed else [])
+        groups.setdefault(erratum_group(name)[0], []).extend([listed[name]] if name in listed else [])
     return tuple(note(group, entries, cited) for group, entries in groups.items())
 
 
@@ -36,7 +37,7 @@ def other_notes(errata: Iterable[Erratum], shown: set[str]) -> list[Note]:
     """Return the notes that no table shows: those about other passages of the paper."""
     groups: dict[str, list[Erratum]] = {}
     for erratum in errata:
-        groups.setdefault(_group(erratum.id), []).append(erratum)
+        groups.setdefault(erratum_group(erratum.id)[0], []).append(erratum)
     return [note(name, entries) for name, entries in groups.items() if name not in shown]
 
 
@@ -52,12 +53,8 @@ def note(group: str, entries: Sequence[Erratum], cited: Mapping[str, int] | None
     reason = why[0][0] if why else ""
     listed = entries if len(entries) > 1 and not (printed and right) else ()
     values = [(_where(e), e.printed, e.right + (f". {e.why}" if e.why != reason else "")) for e in listed]
-    count = sum(n for name, n in (cited or {}).items() if _group(name) == group)
+    count = sum(n for name, n in (cited or {}).items() if erratum_group(name)[0] == group)
     return Note(group, printed, right, reason, effect, tuple(values), count)
-
-
-def _group(erratum_id: str) -> str:
-    return erratum_id.partition("/")[0]
 
 
 def _where(erratum: Erratum) -> str:

@@ -10,7 +10,7 @@ from multilab.claims.published import Derived, any_of, mask
 from multilab.reports.data import ReportData, metric_direction, metric_title
 from multilab.reports.figures import Figure
 from multilab.reports.figures.diagrams import rank_figure, rank_text
-from multilab.reports.paper.cells import Names, names_on_page
+from multilab.reports.paper.printed_cells import Names, names_on_page
 from multilab.reports.tables.entry import Entry, number
 from multilab.reports.tables.scores import rank_entry
 from multilab.statistics import Comparison, compare_methods, summarise

@@ -60,10 +60,8 @@ def control_view(report: ReportData) -> ControlView | None:
         return None
     bases = list(dict.fromkeys(base for v in variants for base in v.methods.values() if base != control))
     gains = pd.concat(_gains(report, variants, str(control)), ignore_index=True)
-    titles = {
-        base: str((report.info.get("method_titles") or {}).get(base) or _title(report, variants, base))
-        for base in bases
-    }
+    names = {base: v.titles[column] for v in reversed(variants) for column, base in v.methods.items()}
+    titles = {base: names[base] for base in bases}
     rows = tuple((titles[b], tuple(_cell(gains, b, metric, report.alpha) for metric in report.metrics)) for b in bases)
     heads = tuple(metric_title(metric) for metric in report.metrics)
     means = gains.groupby(["metric", "base"], sort=False)["gain"].mean().unstack("metric")
@@ -72,7 +70,7 @@ def control_view(report: ReportData) -> ControlView | None:
         (titles[b], tuple(Entry(signed_text(means[m][b], 3), best=b == best[m]) for m in report.metrics)) for b in bases
     ]
     return ControlView(
-        _title(report, variants, str(control)),
+        names[str(control)],
         headline,
         gains[["dataset", "variant"]].drop_duplicates().shape[0],
         report.alpha,
@@ -90,11 +88,6 @@ def control_view(report: ReportData) -> ControlView | None:
             for metric, rows in gains.groupby("metric")
         },
     )
-
-
-def _title(report: ReportData, variants: list[VariantData], base: str) -> str:
-    variant = next(v for v in variants if f"{base}-{v.name}" in v.methods)
-    return report.method_title(f"{base}-{variant.name}").removesuffix(f" ({variant.title})")
 
 
 def _gains(report: ReportData, variants: list[VariantData], control: str) -> Iterator[pd.DataFrame]:

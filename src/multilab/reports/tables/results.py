@@ -35,6 +35,8 @@ class ResultTable:
         "min", "max" or "" per column.
     rows : tuple of tuple of Entry
     notes : tuple of str
+    names : tuple of (str, str)
+        The method of each row and its settings; the first entry of the row has both.
     """
 
     title: str
@@ -42,6 +44,7 @@ class ResultTable:
     directions: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
     notes: tuple[str, ...]
+    names: tuple[tuple[str, str], ...] = ()
 
 
 def result_table(rows: Sequence[ResultRow], metrics: Sequence[str], spread: bool = True) -> ResultTable:
@@ -53,12 +56,15 @@ def result_table(rows: Sequence[ResultRow], metrics: Sequence[str], spread: bool
     value.
     """
     lines: dict[str, dict[str, ResultRow]] = {}
+    named: dict[str, tuple[str, str]] = {}
     several_protocols = len({row.protocol for row in rows}) > 1
     shared = set.intersection(*(set(row.settings) for row in rows)) if len(rows) > 1 else set()
     for row in rows:
         own = [text for text in row.settings if text not in shared]
-        label = " ".join([row.method, *own, *([row.protocol] if several_protocols else [])])
+        settings = " ".join([*own, *([row.protocol] if several_protocols else [])])
+        label = f"{row.method} {settings}".rstrip()
         lines.setdefault(label, {})[row.dataset] = row
+        named[label] = row.method, settings
     datasets = list(dict.fromkeys(row.dataset for row in rows))
     columns, orders, notes = [], [], []
     for metric in metrics:
@@ -86,7 +92,8 @@ def result_table(rows: Sequence[ResultRow], metrics: Sequence[str], spread: bool
         body.append((Entry(label), *(column[label] for column in columns), *costs))
     title = _title(rows, datasets, sorted(shared), spread)
     names = ("method", *heads, "seconds", "warnings")
-    return ResultTable(title, names, ("", *directions, "", ""), tuple(body), tuple(notes))
+    rows_named = tuple(named[label] for label in ordered)
+    return ResultTable(title, names, ("", *directions, "", ""), tuple(body), tuple(notes), rows_named)
 
 
 def _title(rows: Sequence[ResultRow], datasets: list[str], shared: list[str], spread: bool) -> str:
@@ -233,9 +240,8 @@ def _with_short_names(table: ResultTable) -> ResultTable:
     """Return the table with long settings as notes."""
     rows = []
     notes: list[str] = []
-    for first, *rest in table.rows:
+    for (method, settings), (first, *rest) in zip(table.names, table.rows, strict=True):
         if len(first.text) > _NAME:
-            method, _, settings = first.text.partition(" ")
             notes.append(f"[{len(notes) + 1}] {settings}")
             first = replace(first, text=f"{method} [{len(notes)}]")
         rows.append((first, *rest))

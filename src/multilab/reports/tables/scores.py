@@ -36,6 +36,8 @@ class ScoreTable:
         Unit of a cost.
     average_ranks : tuple of Entry
         Empty if the methods are not ranked.
+    decimals : int
+        Of the values of a metric.
     """
 
     title: str
@@ -46,6 +48,7 @@ class ScoreTable:
     arrow: str = ""
     unit: str = ""
     average_ranks: tuple[Entry, ...] = ()
+    decimals: int = 0
 
     @property
     def spread(self) -> bool:
@@ -98,6 +101,7 @@ def score_table(report: ReportData, metric: str) -> ScoreTable:
         metric=metric,
         arrow=ARROWS[metric_direction(metric)],
         average_ranks=_average_ranks(methods, comparison),
+        decimals=decimals,
     )
 
 

@@ -87,10 +87,9 @@ def _as_report(report: ReportData, variant: VariantData) -> ReportData:
     methods = tuple(variant.methods)
     board = replace(report.board, datasets=variant.datasets, methods=methods)
     control = f"{report.info.get('control')}-{variant.name}"
-    titles = {column: report.method_title(column).removesuffix(f" ({variant.title})") for column in methods}
     return replace(
         report,
-        info={**report.info, "method_titles": titles, "variants": {}},
+        info={**report.info, "method_titles": variant.titles, "variants": {}},
         board=board,
         comparisons=load_comparisons(report.folder / statistics_file(variant.name), report.info, board, control),
     )
@@ -116,13 +115,12 @@ def _with_deltas(report: ReportData, own: ReportData, variant: VariantData, metr
         for entry, (column, base) in zip(entries, variant.methods.items(), strict=True):
             known = base in main.columns and dataset in main.index
             change = float(means.loc[dataset, column] - main.loc[dataset, base]) if known else math.nan
-            changed.append(entry if math.isnan(change) else _with_delta(entry, change, sign))
+            changed.append(entry if math.isnan(change) else _with_delta(entry, change, sign, table.decimals))
         rows.append((dataset, tuple(changed)))
     return replace(table, rows=tuple(rows))
 
 
-def _with_delta(entry: Entry, change: float, sign: int) -> Entry:
-    decimals = len(entry.text.partition(".")[2])
+def _with_delta(entry: Entry, change: float, sign: int, decimals: int) -> Entry:
     return replace(entry, delta=signed_text(change, decimals), gain=int((change * sign > 0) - (change * sign < 0)))
 
 

@@ -21,6 +21,7 @@ from multilab.cells.cell import Cell, library_versions
 from multilab.cells.cell_metrics import evaluate_cell
 from multilab.cells.errors import ExperimentError
 from multilab.cells.execute import run_cells
+from multilab.cells.method import without_gate_case
 from multilab.cells.progress import ProgressBar, count_warnings
 from multilab.cells.rows import indices
 from multilab.cells.store import Store
@@ -103,6 +104,11 @@ def cell_name(cell: Cell) -> str:
     return "/".join(map(str, cell.row))
 
 
+def column_of(name: str) -> str:
+    """Return the method, with the settings of a gate case, from the name of a cell (:func:`cell_name`)."""
+    return name.split("/", 2)[2]
+
+
 def fingerprints(
     cells: Iterable[Cell],
     store: Store,
@@ -136,7 +142,7 @@ def missing_cells(
         Of the committed cells only those of these methods count, their gate cases (``method[alpha=3]``) included.
     """
     chosen = None if methods is None else set(methods)
-    names = {name for name in expected if chosen is None or name.split("/", 2)[2].partition("[")[0] in chosen}
+    names = {name for name in expected if chosen is None or without_gate_case(column_of(name)) in chosen}
     return [f"{name}: not computed" for name in sorted((names | set(requested)) - set(computed))]
 
 
@@ -265,7 +271,7 @@ def recompute_study(
     wrong = _missing(cells, computed, failed, committed["cells"], methods)
     changed = [str(difference) for difference in differences(computed, committed["cells"], allowed)]
     wrong += [*weak, *changed]
-    new = sorted({name.split("/", 2)[2] for name in set(computed) - set(committed["cells"])})
+    new = sorted({column_of(name) for name in set(computed) - set(committed["cells"])})
     note = f"; no reference yet for {', '.join(new)}" if new else ""
     only_read = {cell.key for cell in reads} - {cell.key for cell in cells}  # the progress counts them too
     read = f", with {len(only_read)} cells of base scores that they read" if only_read else ""

@@ -16,7 +16,7 @@ from multilab.cells.inventory import setting_text
 from multilab.comparison import Recommendation
 from multilab.comparison.curve import curve_remark
 from multilab.comparison.decisions import Effects, tuned_name
-from multilab.comparison.plan import PlannedMethod, duration
+from multilab.comparison.plan import MethodRun, duration
 from multilab.comparison.results import Results
 from multilab.core.text import BETTER, listed
 from multilab.metrics import over_assigned
@@ -95,11 +95,11 @@ def _without(baseline: str, names: Iterable[str]) -> int:
     return sum(name != baseline for name in names)
 
 
-def _method_row(entry: PlannedMethod) -> dict[str, str]:
+def _method_row(entry: MethodRun) -> dict[str, str]:
     """Return why a method is compared, with which settings, what it was estimated to take, and how it ended."""
     return {
         "name": entry.name,
-        "reason": entry.member.reason,
+        "reason": entry.member.why,
         "settings": " ".join(f"{name}={setting_text(value)}" for name, value in entry.member.changes.items()),
         "estimate": entry.expected(jobs()),
         "spent": duration(entry.spent) if entry.spent else "",
@@ -254,7 +254,7 @@ def interval_figure(board: Leaderboard, baseline: str) -> Figure:
 @styled()
 def seconds_figure(board: Leaderboard, baseline: str) -> Figure:
     """Return the first metric against seconds per fit; the baseline, whose value would set the scale, is left out."""
-    shown = [name for name in board.methods if not name.startswith(baseline)]
+    shown = [name for name in board.methods if board.untuned.get(name, name) != baseline]
     board = replace(board, methods=tuple(shown) or board.methods)
     seconds, quality, front = board.seconds.clip(lower=1e-3), board.table[board.headline], list(board.pareto)
     canvas, axes = new_axes(6.6, 4.2)

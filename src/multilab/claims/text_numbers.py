@@ -18,6 +18,7 @@ import numpy as np
 
 from multilab.claims.agreement import MethodAgreement, agreement_by_method
 from multilab.claims.errors import ClaimsError
+from multilab.claims.pairs import balance_of
 from multilab.core import read_json
 from multilab.core.messages import did_you_mean
 from multilab.statistics import StatisticsError
@@ -173,10 +174,10 @@ class Results:
         return self._entries[id]
 
     def _pair(self, id: str, *path: str) -> tuple[int, int]:
-        found = re.match(r"(\d+)-(\d+)", str(self.number(id, *path)))
-        if not found:
+        balance = balance_of(str(self.number(id, *path)))
+        if balance is None:
             raise ClaimsError(f"{self.number(id, *path)!r} has no cells won and lost")
-        return int(found[1]), int(found[2])
+        return balance
 
     @functools.cached_property
     def _entries(self) -> dict[str, Mapping[str, Any]]:

@@ -224,7 +224,7 @@ def read_costs(studies: Mapping[str, str], methods: Mapping[str, Mapping[str, An
         tables.append(table.assign(method=table["method"].map(columns)))
     joined = pd.concat(tables, ignore_index=True)
     costs = method_costs(with_base_methods(joined[joined["dataset"].isin(list(known))], bases), known)
-    costs.attrs["study"] = " and ".join(studies[track] for track in chosen)
+    costs.attrs["studies"] = [studies[track] for track in chosen]
     return costs
 
 

@@ -13,11 +13,11 @@ from multilab.claims import Layout
 from multilab.claims.agreement import BEYOND, compared
 from multilab.claims.paper import Paper
 from multilab.claims.published import any_of, layout_of, printed_number
-from multilab.claims.verdicts import MISSING
+from multilab.claims.verdicts import NO_RESULT
 from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
-from multilab.reports.paper.cells import Block, Names, PaperCell, names_on_page, tally
 from multilab.reports.paper.errata import Note, cited_notes
+from multilab.reports.paper.printed_cells import Block, Names, PaperCell, names_on_page, tally
 
 _KEYS = ("dataset", "method", "metric")
 
@@ -206,7 +206,7 @@ def quantity_title(quantity: str) -> str:
 
 
 def _excuses(reasons: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    """Return why cells were not run, all those without any result as one line."""
-    counts = Counter("no result yet" if reason.startswith(MISSING) else reason for reason in reasons)
-    missing = counts.pop("no result yet", 0)
-    return (*counts.items(), *([("no result yet", missing)] if missing else []))
+    """Return why cells were not run, those without any result last."""
+    counts = Counter(reasons)
+    missing = counts.pop(NO_RESULT, 0)
+    return (*counts.items(), *([(NO_RESULT, missing)] if missing else []))
