@@ -72,7 +72,7 @@ EVERY = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "an
         (_search, {"tuned"}),
         (fitting, EVERY),
         (seeds, EVERY),
-        (search_module, {"tuned", "analysis"}),  # an analysis may run any cell
+        (search_module, {"tuned"}),
         (rows.observed_labels, {"hidden labels", "analysis"}),
         (table_encoder, {"table", "analysis"}),
         (sensitivity, {"analysis"}),

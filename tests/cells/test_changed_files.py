@@ -22,11 +22,11 @@ from multilab.cells.checks import changed_cells, changed_results, check_met, rec
 from multilab.cells.conf import load_protocol, package_names
 from multilab.cells.errors import DifferentResultError, ExperimentError
 from multilab.cells.execute import compute_within, run_cells, run_cells_within
-from multilab.cells.fitting import inner_cells
 from multilab.cells.inventory import Inventory, StoredCell, check_runnable, note_earlier
 from multilab.cells.loaded_code import files_today, reached
 from multilab.cells.method import Method, load_method
 from multilab.cells.records import check_record, recorded_code
+from multilab.cells.rows import inner_cells
 from multilab.cells.settings import ObservedShare, Tuning
 from multilab.cells.store import Store
 from multilab.cli import main

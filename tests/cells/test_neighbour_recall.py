@@ -11,7 +11,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from multilab.cells import fit_costs, running
+from multilab.cells import fit_costs, fitting
 from multilab.cells.cell import Cell, split_refs
 from multilab.cells.cell_metrics import evaluate_cell
 from multilab.cells.fit_costs import Meter, neighbour_recall
@@ -57,7 +57,7 @@ def test_a_study_of_exact_neighbours_measures_no_recall(cells, tmp_path):
 def test_the_recall_of_a_cell_is_measured(cells, tmp_path, monkeypatch):
     store, (exact, other) = Store(tmp_path), cells
     assert run_cell(exact, store) is None
-    monkeypatch.setattr(running, "neighbour_recall", lambda estimator: 0.93)  # Faiss is in the extra `ann`
+    monkeypatch.setattr(fitting, "neighbour_recall", lambda estimator: 0.93)  # Faiss is in the extra `ann`
     assert run_cell(other, store) is None
     table = measurements(cells, store)
     assert table["neighbour_recall"].isna().tolist() == [True, False]

@@ -9,10 +9,9 @@ import pytest
 
 from multilab.cells.cell import Cell, split_refs
 from multilab.cells.errors import ExperimentError
-from multilab.cells.fitting import feature_inputs, indices
 from multilab.cells.inventory import Inventory, base_method, protocol_text
 from multilab.cells.method import load_method
-from multilab.cells.rows import observed_labels
+from multilab.cells.rows import indices, observed_labels, rows_of
 from multilab.cells.running import gather, inner_rows, run_cell
 from multilab.cells.settings import ObservedShare, Tuning
 from multilab.cells.store import Store
@@ -36,7 +35,7 @@ def toy_cell(method: str = "mlknn", observed: ObservedShare | None = HALF, seed:
 
 def test_half_of_the_training_labels_and_no_test_label_is_hidden(store):
     cell = toy_cell()
-    inputs, complete = gather(cell, store), feature_inputs(cell)
+    inputs, complete = gather(cell, store), rows_of(cell, store)
     hidden = inputs.Y_train == -1
     assert inputs.Y_train.dtype == np.int8
     assert abs(hidden.mean() - 0.5) < 4 * 0.5 / hidden.size**0.5

@@ -85,8 +85,9 @@ MUTATIONS = (
         (
             (
                 "src/multilab/cells/running.py",
-                "    learned = method.save_attributes\n",
-                "    learned = method.save_attributes\n    type(model.classifier).truth = rows.Y_test\n",
+                "    model = estimator_of_cell(cell, method, rows.encoder)\n",
+                "    model = estimator_of_cell(cell, method, rows.encoder)\n"
+                "    type(model.classifier).truth = rows.Y_test\n",
             ),
             (
                 f"{METHODS}/transformation/classifier_chain.py",
@@ -129,11 +130,11 @@ MUTATIONS = (
         (
             (
                 "src/multilab/cells/running.py",
-                "    learned = method.save_attributes\n",
-                "    learned = method.save_attributes\n"
-                "    rows.X_train = np.vstack([rows.X_train, 1.5 * rows.X_test])\n"
-                "    rows.Y_train = np.vstack([rows.Y_train, 0 * rows.Y_test])\n",
+                "    model = estimator_of_cell(cell, method, rows.encoder)\n",
+                "    model = estimator_of_cell(cell, method, rows.encoder)\n"
+                "    type(model.steps[0][1]).more = 1.5 * rows.X_test\n",
             ),
+            ("src/multilab/cells/features.py", ".fit(X)\n", ".fit(__import__('numpy').vstack([X, self.more]))\n"),
         ),
         fresh=True,
     ),
@@ -147,11 +148,11 @@ MUTATIONS = (
         "br",
         (
             (
-                "src/multilab/cells/fitting.py",
+                "src/multilab/cells/features.py",
                 "import MaxAbsScaler, MinMaxScaler, StandardScaler",
                 "import FunctionTransformer, MinMaxScaler, StandardScaler",
             ),
-            ("src/multilab/cells/fitting.py", "(MaxAbsScaler() if", "(FunctionTransformer() if"),
+            ("src/multilab/cells/features.py", "return MaxAbsScaler() if", "return FunctionTransformer() if"),
         ),
         fresh=True,
         line="topics-toy/0/br: ",
@@ -165,11 +166,7 @@ MUTATIONS = (
                 "rows.Y_train, rows.X_test, groups=rows.groups)",
                 "rows.Y_train, rows.X_train, groups=rows.groups)",
             ),
-            (
-                "src/multilab/experiments/search.py",
-                "        rows.Y_test, fit.scores",
-                "        rows.Y_train, fit.scores",
-            ),
+            ("src/multilab/experiments/search.py", "score_all(rows.Y_test,", "score_all(rows.Y_train,"),
         ),
         fresh=True,
         line="genes-toy/0/mlknn-tuned: value of trial 0 is ",

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from multilab.cells.cell import Cell, split_refs
 from multilab.cells.method import Method
 from multilab.cells.rows import indices
-from multilab.cells.running import gather, run_cell
+from multilab.cells.running import run_cell, scaled_rows
 from multilab.cells.settings import Tuning
 from multilab.cells.store import Store
 from multilab.datasets import load
@@ -31,7 +31,7 @@ def topics_cell(preprocessing: str) -> Cell:
 
 def test_a_sparse_x_is_divided_by_the_maxima_of_the_training_rows(store):
     cell = topics_cell("minmax")
-    inputs = gather(cell, store)
+    inputs = scaled_rows(cell, store)
     train, test = indices(cell.split_ref)
     raw = load("topics-toy").X.toarray()
     maxima = raw[train].max(axis=0)
@@ -45,14 +45,14 @@ def test_a_sparse_x_is_divided_by_the_maxima_of_the_training_rows(store):
 
 def test_a_standardised_sparse_x_keeps_its_zeros(store):
     cell = topics_cell("standard")
-    inputs = gather(cell, store)
+    inputs = scaled_rows(cell, store)
     raw = load("topics-toy").X.toarray()[indices(cell.split_ref)[0]]
     deviations = raw.std(axis=0)
     np.testing.assert_allclose(inputs.X_train.toarray(), raw / np.where(deviations > 0, deviations, 1.0))
 
 
 def test_an_unscaled_sparse_x_is_left_alone(store):
-    inputs = gather(topics_cell("none"), store)
+    inputs = scaled_rows(topics_cell("none"), store)
     assert inputs.X_train.max() > 1
 
 

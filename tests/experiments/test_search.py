@@ -12,7 +12,8 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState, create_trial
 
 from helpers.searches import run_search
-from multilab.cells import fitting, running
+from multilab.cells import rows as rows_of_cells
+from multilab.cells import running
 from multilab.cells.cell import Cell, split_refs
 from multilab.cells.conf import load_protocol
 from multilab.cells.errors import ExperimentError
@@ -156,13 +157,13 @@ def test_quasi_random_trials_cover_the_space_evenly(store, tmp_path, planted, se
 def test_the_search_never_sees_a_test_row(store, tmp_path, monkeypatch):
     cell = cell_of("mlwse_l1", base_scores=("br",))
     monkeypatch.setattr("multilab.cells.cell.load_method", cheap)
-    train, test = fitting.indices(cell.split_ref)
+    train, test = rows_of_cells.indices(cell.split_ref)
     seen = []
     gather = running.gather
 
     def watching(inner, into):
         if inner.method.name == "mlwse_l1":  # and not a base method, whose scores are gathered for it
-            inner_train, inner_test = fitting.indices(inner.split_ref)
+            inner_train, inner_test = rows_of_cells.indices(inner.split_ref)
             seen.append((set(inner_train), set(inner_test)))
             assert inner.reads, "the method reads base scores of the inner fold"
             assert all(read.split_ref == inner.split_ref for read in inner.reads)

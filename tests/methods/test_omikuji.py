@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from multilab import methods
 from multilab.cells.arguments import check_method
-from multilab.cells.fitting import predict_with_scores
 from multilab.cells.method import build, load_method
+from multilab.cells.pipeline import predict_with_scores
 from multilab.methods.sparse_scores import top_scores
 from multilab.metrics import precision_at_k
 from multilab.models.skops_files import dump_model, load_skops

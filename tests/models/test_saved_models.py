@@ -80,7 +80,7 @@ def test_a_model_of_the_old_form_is_answered_with_the_command_that_fits_it_again
     monkeypatch.setitem(sys.modules, module.__name__, module)
     folder = model.save(tmp_path)
     skops.io.dump(old(), folder / "model.skops")
-    with pytest.raises(DeploymentError, match=r"fit it again: multilab fit --dataset mine --method br_logistic"):
+    with pytest.raises(DeploymentError, match="multilab fit --dataset mine --method mlknn --decision macro_f1"):
         load_model(folder)
 
 

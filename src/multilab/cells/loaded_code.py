@@ -104,7 +104,8 @@ def reached(item: Any) -> frozenset[str]:
     """
     if item.own_modules():
         return frozenset(package_files().values())
-    return _imported_from(frozenset(getattr(one, "__module__", None) or one.__name__ for one in item.code()))
+    modules = frozenset(getattr(one, "__module__", None) or one.__name__ for one in item.code())
+    return _imported_from(modules) | {"cells/rows.py"}  # which imports the encoder, too, for tables only
 
 
 @functools.lru_cache(maxsize=1024)

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
@@ -15,7 +16,7 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from multilab.cells.features import Columns, Scaling
-from multilab.methods import MethodError
+from multilab.methods.errors import MethodError
 from multilab.methods.labels import check_labels
 from multilab.methods.out_of_fold import out_of_fold_scores, score_matrix
 from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold
@@ -108,6 +109,8 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        if not hasattr(self.classifier, "__sklearn_tags__"):  # of another library
+            return tags
         of_classifier = get_tags(self.classifier)
         tags.classifier_tags, tags.target_tags = of_classifier.classifier_tags, of_classifier.target_tags
         first = get_tags(self.steps[0][1]).input_tags
@@ -203,7 +206,7 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
     @property
     def thresholds_(self) -> np.ndarray | None:
         """Threshold of the score of each label, shape (q,); None for other decision rules."""
-        check_is_fitted(self)
+        self._check_fitted()
         steps = self.named_steps
         last = self.classifier
         if "calibration" in steps or "decisions" in steps:
@@ -227,7 +230,7 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
     @property
     def n_features_in_(self) -> int:
         """Number of columns of X."""
-        check_is_fitted(self)
+        self._check_fitted()
         return int(self.steps_[0][1].n_features_in_)
 
     @property
@@ -237,7 +240,7 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
 
     def transform_rows(self, X: Any) -> Any:
         """Return X after the steps before the classifier."""
-        check_is_fitted(self)
+        self._check_fitted()
         for _, step in self.steps_[: _classifier_at(self.steps_)]:
             X = step.transform(X)
         return X
@@ -258,6 +261,7 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the decisions as the last step gives them: 0 and 1 of shape (n, q)."""
+        self._check_fitted()
         if len(self.steps_) - 1 > _classifier_at(self.steps_):
             return self.predict_with_scores(X)[1]
         decisions: np.ndarray = self.classifier.predict(self.transform_rows(X))
@@ -277,6 +281,10 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
     def predict_measures(self, X: Any) -> Any:
         """Return scores and decisions by metric, of a classifier that has different ones for each."""
         return self.classifier.predict_measures(self.transform_rows(X))
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "steps_"):  # scikit-learn's own check asks for tags, which steps of others may not have
+            raise NotFittedError("this MethodPipeline is not fitted yet: call fit")
 
     @property
     def _has_probabilities(self) -> bool:
@@ -397,7 +405,7 @@ def predict_with_scores(estimator: Any, X: Any, n_labels: int) -> tuple[np.ndarr
 def _classifier_at(steps: Steps) -> int:
     """Return the number of the first step that predicts."""
     for position, (_, step) in enumerate(steps):
-        if hasattr(step, "predict"):
+        if hasattr(step, "predict") or hasattr(step, "predict_with_scores"):
             return position
     raise MethodError(f"no step of {[name for name, _ in steps]} is a classifier")
 
