@@ -52,8 +52,8 @@ def machine(monkeypatch):
         one = Machine(seconds_of)
         for module in (auto, fits):
             monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=one.monotonic))
-        monkeypatch.setattr(fits, "run_cells_within", one.run)
-        monkeypatch.setattr(execute, "run_cells_within", one.run)
+        monkeypatch.setattr(fits, "run_units_within", one.run)
+        monkeypatch.setattr(execute, "run_units_within", one.run)
         return one
 
     return made

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from multilab.cells.cell import Cell, with_reads
 from multilab.cells.checks import check_met
@@ -31,15 +31,38 @@ if TYPE_CHECKING:  # imported where they are needed: most stages of a second `dv
 
 __all__ = [
     "Outcome",
+    "Results",
+    "Unit",
     "compute_within",
     "jobs",
     "parallel_map",
     "run_cells",
     "run_cells_within",
+    "run_units_within",
     "side_by_side",
     "slots",
     "worker_pool",
 ]
+
+
+class Unit(Protocol):
+    """A piece of work with a result of its own: a cell, a unit of an analysis, or a fit of `AutoMultiLabel`."""
+
+    @property
+    def key(self) -> str:
+        """Name of its result."""
+
+    @property
+    def label(self) -> str:
+        """Name in messages."""
+
+
+class Results(Protocol):
+    """Where the results of units are: the store of cells, or the folder of one call."""
+
+    def has(self, key: str) -> bool:
+        """Return whether the result of a unit is there."""
+
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -116,12 +139,11 @@ class Outcome:
 
 
 def run_cells_within(
-    cells: Sequence[Any],
-    store: Any,
+    cells: Sequence[Cell],
+    store: Store,
     seconds: float,
     n_jobs: int | None = None,
     tick: Callable[[], object] | None = None,
-    work: Callable[[Any, Any], str | None] | None = None,
 ) -> Outcome:
     """Run the cells that are missing in the store, in their order, for at most some seconds.
 
@@ -136,23 +158,40 @@ def run_cells_within(
         Cells at the same time; default :func:`jobs`.
     tick : callable, optional
         Called after every cell, and at least every half second.
-    work : callable, optional
-        What a process does with a cell and the store, and that returns why it failed: `run_cell` by default. Other work
-        may have units and a store of its own, and runs here on every engine; the units need ``key`` and ``label``, the
-        store ``has`` and ``sweep``.
+    """
+    store.sweep()
+    began = time.monotonic()
+    check_met(with_reads(cells), store, compute_within, seconds / 10)
+    missing, left = _missing(cells, store), seconds - (time.monotonic() - began)
+    if not (engine := current()).is_local:
+        from multilab.cells import dask_engine
+
+        return Outcome(*dask_engine.run_cells_within(missing, store, engine, left, tick))
+    return run_units_within(missing, store, left, n_jobs, tick, _run_cell)
+
+
+def run_units_within(
+    units: Sequence[Unit],
+    results: Results,
+    seconds: float,
+    n_jobs: int | None,
+    tick: Callable[[], object] | None,
+    work: Callable[[Any, Any], str | None],
+) -> Outcome:
+    """Run the units that have no result, on this machine, each in a process of its own, for at most some seconds.
+
+    Parameters
+    ----------
+    units : sequence of Unit
+    results : Results
+    seconds, n_jobs, tick
+        See :func:`run_cells_within`.
+    work : callable
+        What a process does with a unit and the results, and that returns why it failed.
     """
     from multiprocessing.connection import wait
 
-    store.sweep()
-    if work is None:
-        began = time.monotonic()
-        check_met(with_reads(cells), store, compute_within, seconds / 10)
-        seconds -= time.monotonic() - began
-    waiting = _missing(cells, store, work)
-    if work is None and not (engine := current()).is_local:
-        from multilab.cells import dask_engine
-
-        return Outcome(*dask_engine.run_cells_within(waiting, store, engine, seconds, tick))
+    waiting = _missing(units, results)
     began, outcome = time.monotonic(), Outcome()
     running: dict[Any, CellProcess] = {}
     try:
@@ -162,7 +201,7 @@ def run_cells_within(
                 outcome.stopped = True
                 break
             while waiting and len(running) < (n_jobs or jobs()):
-                process = CellProcess(waiting.pop(0), store, work=work)
+                process = CellProcess(waiting.pop(0), results, work=work)
                 running[process.sentinel] = process
             for sentinel in wait(list(running), timeout=min(0.5, left)):
                 process = running.pop(sentinel)
@@ -182,7 +221,8 @@ def run_cells_within(
 
 def compute_within(cells: Sequence[Cell], store: Store, seconds: float) -> None:
     """Compute cells on this machine for at most some seconds; what fails or is stopped is not in the store."""
-    run_cells_within(cells, store, seconds, work=_run_cell)
+    store.sweep()
+    run_units_within(cells, store, seconds, None, None, _run_cell)
 
 
 def _run_cell(cell: Cell, store: Store) -> str | None:
@@ -191,12 +231,9 @@ def _run_cell(cell: Cell, store: Store) -> str | None:
     return run_cell(cell, store)
 
 
-def _missing(cells: Iterable[Any], store: Any, work: object = None) -> list[Any]:
-    """Return the cells that are not in the store, each once, and import what ``work`` on them needs.
-
-    Before workers are forked, or each would import it again.
-    """
-    missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
+def _missing(units: Iterable[Any], results: Results) -> list[Any]:
+    """Return what has no result, each once; import what computes it before workers are forked, and all import it."""
+    missing = list({unit.key: unit for unit in units if not results.has(unit.key)}.values())
     if missing:
         import multilab.cells.running  # noqa: F401
 

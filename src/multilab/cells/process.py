@@ -119,7 +119,7 @@ class CellProcess:
     seconds, gigabytes : float, optional
         Processor time and memory after which the system stops it (POSIX only).
     work : callable, optional
-        See :func:`run_cells_within`.
+        See `multilab.cells.execute.run_units_within`; by default `run_cell`.
     """
 
     def __init__(

@@ -511,9 +511,9 @@ class Search:
 
     def _do(self, unit: Any) -> str:
         """Do one unit of work before the deadline; return why it is not done, empty if it is."""
-        from multilab.cells.execute import run_cells_within
+        from multilab.cells.execute import run_units_within
 
-        outcome = run_cells_within([unit], self.rows, self.deadline - time.monotonic(), 1, None, _work())
+        outcome = run_units_within([unit], self.rows, self.deadline - time.monotonic(), 1, None, _work())
         if outcome.stopped:
             return f"{self.limit:g} s are too short for the {unit.label}: give a longer time_limit"
         return next(iter(outcome.failures.values()), "")

@@ -1,5 +1,6 @@
 """Fits of a comparison: cheap methods first, each with a limit, inside the budget."""
 
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ import numpy as np
 from multilab.cells.cell import with_reads
 from multilab.cells.checks import check_met
 from multilab.cells.engines import current
-from multilab.cells.execute import compute_within, run_cells_within
+from multilab.cells.execute import Outcome, Results, compute_within, run_cells_within, run_units_within
 from multilab.comparison.plan import MethodRun, duration, refused_for_memory
 
 __all__ = ["run_methods"]
@@ -55,7 +56,7 @@ def run_methods(
     Parameters
     ----------
     entries : sequence of MethodRun
-    store : Store
+    store : Results
     budget : float
         Seconds of which no method gets less than a twentieth.
     deadline : float
@@ -63,11 +64,14 @@ def run_methods(
     n_jobs : int
     display : Watcher
     work : callable, optional
-        What is done for a cell, see :func:`multilab.cells.execute.run_cells_within`.
+        What is done for other units than cells, see :func:`multilab.cells.execute.run_units_within`.
     ratios : sequence of float, optional
         Seconds that earlier fits took, divided by their estimates.
     """
-    if work is None:
+    run: Callable[..., Outcome] = run_cells_within
+    if work is not None:
+        run = functools.partial(run_units_within, work=work)
+    else:
         check_met([cell for entry in entries for cell in with_reads(entry.cells)], store, compute_within, budget / 10)
     logs = [math.log(ratio) for ratio in ratios]
     for entry in entries:
@@ -85,17 +89,17 @@ def run_methods(
                 display.finished(entry)
                 continue
         limit = left if entry.seconds is None else min(left, max(_TOLERANCE * wall, _LEAST_SHARE * budget))
-        _run(entry, store, limit, deadline, wall, n_jobs, display, work)
+        _run(entry, store, limit, deadline, wall, n_jobs, display, run)
         if entry.status in ("done", "stopped") and entry.spent and entry.wall(n_jobs) >= _TIMED:
             there = sum(store.has(cell.key) for cell in missing)
             logs.append(math.log(entry.spent * len(missing) / max(there, 1) / entry.wall(n_jobs)))
     for entry in entries:
         left = deadline - time.monotonic()
         if entry.status == "stopped" and _rest_of(entry, store) < left:
-            _run(entry, store, left, deadline, entry.wall(n_jobs), n_jobs, display, work)
+            _run(entry, store, left, deadline, entry.wall(n_jobs), n_jobs, display, run)
 
 
-def _rest_of(entry: MethodRun, store: Any) -> float:
+def _rest_of(entry: MethodRun, store: Results) -> float:
     """Return the seconds that a stopped method still needs, judged by its time so far."""
     there = sum(store.has(cell.key) for cell in entry.cells)
     return entry.spent * (len(entry.cells) - there) / max(there, 1)
@@ -112,13 +116,13 @@ def _refused_for_time(entry: MethodRun, wall: float, left: float) -> str:
 
 def _run(
     entry: MethodRun,
-    store: Any,
+    store: Results,
     limit: float,
     deadline: float,
     wall: float,
     n_jobs: int,
     display: Watcher,
-    work: Callable[[Any, Any], str | None] | None,
+    run: Callable[..., Outcome],
 ) -> None:
     """Run the missing cells of a method and set its status: the first ones for at most some seconds, then the others
     if they fit before the deadline by the time of the first.
@@ -127,12 +131,12 @@ def _run(
     display.refresh()
     missing = [cell for cell in entry.cells if not store.has(cell.key)]
     first, others = missing[:n_jobs], missing[n_jobs:]
-    outcome = run_cells_within(first, store, limit, n_jobs, display.refresh, work)
+    outcome = run(first, store, limit, n_jobs, display.refresh)
     entry.spent += outcome.seconds
     if others and not outcome.failures and not outcome.stopped:
         left = deadline - time.monotonic()
         if outcome.seconds * len(others) / len(first) <= left:
-            outcome = run_cells_within(others, store, left, n_jobs, display.refresh, work)
+            outcome = run(others, store, left, n_jobs, display.refresh)
             entry.spent += outcome.seconds
         else:
             outcome.stopped = True

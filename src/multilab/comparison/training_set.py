@@ -1,9 +1,8 @@
 """Fits of a portfolio on one training set in memory: the units of work of `AutoMultiLabel`.
 
-They take the place that cells and their store have in `multilab compare`: the same plan, the same executor with its
-deadline and the same rule of decisions work on both. A cell has a key, is stored for other runs, and its scores are of
-test rows of an outer split; a fit here is of one call and one machine, and its scores are out-of-fold scores of the
-training rows, so that a method is fitted six times, not thirty.
+Plan, executor and rule of decisions are those of `multilab compare`. A cell is stored for other runs, and its scores
+are of test rows of an outer split; a fit here is of one call and one machine, and its scores are out-of-fold scores of
+the training rows, so that a method is fitted six times, not thirty.
 """
 
 from __future__ import annotations
@@ -219,9 +218,6 @@ class TrainingSet:
     def has(self, key: str) -> bool:
         """Return whether a unit of work is done."""
         return self.path(key).is_file()
-
-    def sweep(self) -> None:
-        """Do nothing: the folder belongs to one call."""
 
     def path(self, key: str) -> Path:
         """Return the file of a unit of work."""

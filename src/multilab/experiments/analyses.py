@@ -25,7 +25,7 @@ from multilab.cells.cell import SCHEMA, Cell, major_versions, split_refs
 from multilab.cells.checks import check_met
 from multilab.cells.engines import current
 from multilab.cells.errors import ExperimentError
-from multilab.cells.execute import jobs, run_cells_within, side_by_side
+from multilab.cells.execute import jobs, run_units_within, side_by_side
 from multilab.cells.fit_costs import blas_libraries, one_thread
 from multilab.cells.loaded_code import code_of, note_loaded
 from multilab.cells.method import named_metrics, names_in
@@ -208,7 +208,8 @@ def run_units(
 
 
 def _compute_within(items: Sequence[Unit | Cell], store: Store, seconds: float) -> None:
-    run_cells_within(items, store, seconds, work=_compute)
+    store.sweep()
+    run_units_within(items, store, seconds, None, None, _compute)
 
 
 def _compute(item: Unit | Cell, store: Store) -> str | None:
