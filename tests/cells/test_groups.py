@@ -8,8 +8,9 @@ import pytest
 
 from multilab.cells import running
 from multilab.cells.cell import Cell, scores_cell, split_refs
+from multilab.cells.loaded_data import forget_loaded
 from multilab.cells.method import load_method
-from multilab.cells.rows import _encoded, encoded_rows, forget_loaded, indices, inner_cells
+from multilab.cells.rows import _encoded, encoded_rows, indices, inner_cells
 from multilab.cells.running import ensure, estimator_of_cell, gather, inner_rows
 from multilab.cells.settings import ObservedShare, Tuning
 from multilab.cells.store import Store

@@ -114,7 +114,6 @@ def test_a_second_run_fits_nothing_and_has_the_same_numbers(work, capsys):
             "must be a time such as 90s, 10m or 2h, not 'soon'",
         ),
         (["--dataset", "scenario1", "--budget", "0s"], "'--budget': must be a time"),
-        (["--dataset", "scenario1", "methods=mlknn"], "compare --dataset scenario1 --method mlknn`."),
     ],
 )
 def test_wrong_uses_get_one_line(arguments, message, capsys):

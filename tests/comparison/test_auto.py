@@ -399,7 +399,7 @@ def test_wrong_weights_and_groups_get_one_line(table, options, message):
 def test_a_metric_without_weights_is_refused(table, monkeypatch):
     monkeypatch.setitem(registry._ALL, "smallest_set", None)  # removed after the test
 
-    @metric("Smallest set", "max", "decisions", source="this test")
+    @metric("Smallest set", "max", "decisions", source="this test", standard=False)
     def smallest_set(counts, conventions):
         """Return the smallest number of predicted labels."""
         return counts.by_row.predicted.min()

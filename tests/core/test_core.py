@@ -76,14 +76,14 @@ def test_any_edit_of_a_file_of_formulas_moves_their_digest(tmp_path, monkeypatch
 
     def digests():
         versions.files_digest.cache_clear()
-        return formulas_digest(), formulas_digest("datasets", "cells/rows.py")
+        return formulas_digest(), formulas_digest("datasets", "cells/tables.py")
 
     def moved(edit):
         before = digests()
         edit()
         return tuple(a != b for a, b in zip(before, digests(), strict=True))
 
-    for name in ("core", "decision", "metrics", "papers/one", "statistics", "datasets", "experiments", "methods"):
+    for name in ("core", "decision", "metrics", "papers/one", "statistics", "datasets", "cells", "methods"):
         (package / name).mkdir(parents=True, exist_ok=True)
         (package / name / "tables.py").write_text("VALUE = 1\n")
     for name in ("core", "decision", "metrics", "papers/one", "statistics"):
@@ -92,7 +92,7 @@ def test_any_edit_of_a_file_of_formulas_moves_their_digest(tmp_path, monkeypatch
         assert moved(lambda file=file: file.rename(file.with_name("other.py"))) == (True, True)
     assert moved(lambda: (package / "core" / "new.py").touch()) == (True, True)
     assert moved(lambda: (package / "core" / "new.py").unlink()) == (True, True)
-    for name in ("datasets", "experiments"):
+    for name in ("datasets", "cells"):
         assert moved(lambda name=name: (package / name / "tables.py").write_text("VALUE = 2\n")) == (False, True)
     assert moved(lambda: (package / "methods" / "tables.py").write_text("VALUE = 2\n")) == (False, False)
     assert moved(lambda: (package / "metrics" / "a.pyc").touch()) == (False, False)

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 from multilab import datasets, model_selection
+from multilab.cells.loaded_data import forget_loaded
 from multilab.cells.method import LIBRARIES, InnerFolds, Method, load_method, located, named_metrics
 from multilab.cells.settings import ObservedShare, Tuning
 from multilab.core import canonical_json, files_digest, json_digest, major_minor
@@ -237,8 +238,6 @@ _planned: dict[tuple[str, str], tuple[str, ...]] = {}
 def _forget_replaced(dataset: str, protocol: str, digests: tuple[str, ...]) -> None:
     """Forget the data and the rows that this process has loaded by their names, if others have these names now."""
     if _planned.setdefault((dataset, protocol), digests) != digests:
-        from multilab.cells.rows import forget_loaded
-
         forget_loaded()
         _planned.clear()
         _planned[dataset, protocol] = digests

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from multilab import datasets, model_selection
+from multilab import datasets
 from multilab.cells.cell import Cell, SplitRef, encoder_files, library_versions, split_refs
 from multilab.cells.errors import ExperimentError
+from multilab.cells.loaded_data import loaded_dataset, loaded_splits
 from multilab.cells.pipeline import training_folds
 from multilab.cells.seeds import seed_for
 from multilab.core import array_digest, canonical_json, json_digest, parse_json, write_atomically
@@ -34,7 +35,6 @@ __all__ = [
     "base_score_rows",
     "check_rows",
     "encoded_rows",
-    "forget_loaded",
     "has_grams",
     "indices",
     "inner_cells",
@@ -78,41 +78,25 @@ class Rows:
 # ---------------------------------------------------------------- which rows
 
 
-@functools.lru_cache(maxsize=2)
-def _dataset(name: str) -> Any:
-    return datasets.load(name)
-
-
-@functools.lru_cache(maxsize=2)
-def _splits(dataset: str, protocol: str) -> list[Any]:
-    return model_selection.splits(dataset, json.loads(protocol))
-
-
-def forget_loaded() -> None:
-    """Forget the data and the rows that this process has loaded by their names."""
-    _dataset.cache_clear()
-    _splits.cache_clear()
-
-
 def indices(ref: SplitRef) -> tuple[np.ndarray, np.ndarray]:
     """Return the training and the test rows of a split."""
     if ref.split < 0:
-        every = np.arange(_dataset(ref.dataset).Y.shape[0])
+        every = np.arange(loaded_dataset(ref.dataset).Y.shape[0])
         train, test = every, every[:0]
     else:
-        splits = _splits(ref.dataset, ref.protocol)
+        splits = loaded_splits(ref.dataset, ref.protocol)
         split = splits[ref.split % len(splits)]
         train, test = split.train, split.test
     if ref.inner is None:
         return train, test
     folds, order, seed, index = ref.inner
-    inner = training_folds(_dataset(ref.dataset).Y[train], folds, order, seed)[index]
+    inner = training_folds(loaded_dataset(ref.dataset).Y[train], folds, order, seed)[index]
     return train[inner[0]], train[inner[1]]
 
 
 def check_rows(ref: SplitRef) -> None:
     """Refuse data and rows that are not those of the key: another command may replace a table meanwhile."""
-    other_data = not ref.encoder and _dataset(ref.dataset).digest != ref.dataset_digest
+    other_data = not ref.encoder and loaded_dataset(ref.dataset).digest != ref.dataset_digest
     if other_data or (ref.split >= 0 and indices_digest(*indices(ref)) != ref.digest):
         raise ExperimentError(f"{ref.dataset} has changed since this command began; run it again")
 
@@ -132,7 +116,7 @@ def inner_cells(cell: Cell, tuning: Tuning) -> list[Cell]:
     else:
         train, _ = indices(ref)
         seed = _seed(cell, "search folds")
-        folds = training_folds(_dataset(ref.dataset).Y[train], tuning.folds, tuning.order, seed)
+        folds = training_folds(loaded_dataset(ref.dataset).Y[train], tuning.folds, tuning.order, seed)
         refs = [
             replace(
                 ref,
@@ -180,7 +164,7 @@ def rows_of(cell: Cell, store: Store) -> Rows:
     """
     ref = cell.split_ref
     train, test = indices(ref)
-    encoder, X = encoded_rows(ref, store) if ref.encoder else (None, _dataset(ref.dataset).X)
+    encoder, X = encoded_rows(ref, store) if ref.encoder else (None, loaded_dataset(ref.dataset).X)
     return _with_labels(cell, X[train], X[test], train, test, encoder)
 
 
@@ -197,7 +181,7 @@ def _with_labels(
     cell: Cell, X: Any, X_test: Any, train: np.ndarray, test: np.ndarray, encoder: TableEncoder | None = None
 ) -> Rows:
     ref = cell.split_ref
-    data = _table(ref.dataset, ref.dataset_digest) if ref.encoder else _dataset(ref.dataset)
+    data = _table(ref.dataset, ref.dataset_digest) if ref.encoder else loaded_dataset(ref.dataset)
     groups = data.groups[train] if ref.groups else None
     Y, Y_test = data.Y[train], data.Y[test]
     if cell.observed:

@@ -1,0 +1,29 @@
+"""Data and splits that a process has loaded: the last two of each."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+from multilab import datasets, model_selection
+
+__all__ = ["forget_loaded", "loaded_dataset", "loaded_splits"]
+
+
+@functools.lru_cache(maxsize=2)
+def loaded_dataset(name: str) -> Any:
+    """Return a dataset."""
+    return datasets.load(name)
+
+
+@functools.lru_cache(maxsize=2)
+def loaded_splits(dataset: str, protocol: str) -> list[Any]:
+    """Return the splits of a dataset under a protocol, which is JSON."""
+    return model_selection.splits(dataset, json.loads(protocol))
+
+
+def forget_loaded() -> None:
+    """Forget them: other data, or other rows, have their names now."""
+    loaded_dataset.cache_clear()
+    loaded_splits.cache_clear()
