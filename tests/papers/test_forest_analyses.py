@@ -43,6 +43,7 @@ def cell(method: str, **arguments: object) -> Cell:
 def inputs(monkeypatch: pytest.MonkeyPatch) -> Rows:
     X, Y = make_data(120)
     made = Rows(X[:80], Y[:80], X[80:], Y[80:])
+    monkeypatch.setattr(running, "gather", lambda cell, store: made)
     for module in (running, table4):
         monkeypatch.setattr(module, "scaled_rows", lambda cell, store: made)
     return made

@@ -403,11 +403,11 @@ def predict_with_scores(estimator: Any, X: Any, n_labels: int) -> tuple[np.ndarr
 
 
 def _classifier_at(steps: Steps) -> int:
-    """Return the number of the first step that predicts."""
+    """Return the number of the first step that predicts, else that of the last."""
     for position, (_, step) in enumerate(steps):
         if hasattr(step, "predict") or hasattr(step, "predict_with_scores"):
             return position
-    raise MethodError(f"no step of {[name for name, _ in steps]} is a classifier")
+    return len(steps) - 1
 
 
 def _fit(step: Any, X: Any, y: Any, given: dict[str, Any]) -> Any:
