@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import re
 import select
 import signal
 import socket
@@ -136,8 +135,7 @@ def failures(folder: Path) -> dict[str, str]:
     """
     store = Store(folder)
     records = [store.failure(path.name) for path in folder.iterdir() if not path.name.startswith(".")]
-    left_out = re.compile(r"^not run: on split \d+ ")
-    return {record["label"]: left_out.sub("", record["reason"]) for record in records if record}
+    return {record["label"]: record.get("first_split", record["reason"]) for record in records if record}
 
 
 def free_port() -> int:

@@ -36,7 +36,7 @@ def folder(tmp_path):
         "control": "half",
         "rope": None,
         "variants": {"v": {"methods": ["half-v", "tuned-v"]}},
-        "method_titles": {"half-v": "Half (v)", "tuned-v": "Tuned (v)"},
+        "method_titles": {"half": "Half", "tuned": "Tuned"},
     }
     (tmp_path / "study.json").write_text(json.dumps(info))
     return tmp_path

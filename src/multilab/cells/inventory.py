@@ -36,6 +36,7 @@ from multilab.cells.store import Store
 from multilab.core import MultilabError, canonical_json, conf_dir, read_json
 from multilab.core.settings import HydraLoader, parse_yaml
 from multilab.datasets.catalogue import files_dir, own_dir
+from multilab.statistics.result_files import method_of_column
 
 __all__ = [
     "Inventory",
@@ -110,11 +111,8 @@ class StoredCell:
 
 def base_method(name: str) -> str:
     """Return the method behind the name of a column (``mls-svm``, ``elm[n_hidden=5]``)."""
-    stem = without_gate_case(name)
-    known = _method_names()
-    while stem not in known and "-" in stem:
-        stem = stem.rpartition("-")[0]
-    return stem if stem in known else name
+    column = without_gate_case(name)
+    return next((method for method in (column, method_of_column(column)) if method in _method_names()), name)
 
 
 @functools.cache

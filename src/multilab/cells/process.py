@@ -78,7 +78,8 @@ def reason_not_to_try(cell: Cell, store: Store, limits: CellLimits) -> str | Non
     if (first := first_split(cell)) is not None and (reason := _exceeded(first, store, limits)):
         from multilab.cells.running import give_up
 
-        return give_up(cell, store, f"not run: on split 0 {reason}", limits=asdict(limits), seconds=0.0)
+        record = {"limits": asdict(limits), "seconds": 0.0, "first_split": reason}
+        return give_up(cell, store, f"not run: on split 0 {reason}", **record)
     return None
 
 

@@ -16,6 +16,7 @@ from multilab.claims.errors import ClaimsError, NotYet
 from multilab.core.text import first_few
 from multilab.metrics import find_metric
 from multilab.statistics import rank_rows
+from multilab.statistics.result_files import method_of_column
 from multilab.statistics.summary import exact_mean
 
 if TYPE_CHECKING:
@@ -257,10 +258,13 @@ class Evidence:
 
     def _lacks(self, column: str, dataset: str, splits: int) -> None:
         """Note that a column lacks splits; of one that was not run, the cost is that of its method elsewhere."""
-        seconds, method = self._seconds.get((column, dataset)), column.partition("-")[0]
+        seconds = self._seconds.get((column, dataset))
         if seconds is None:
-            alike = [own for (name, at), own in self._seconds.items() if at == dataset and name.startswith(method)]
-            seconds = max(alike, default=None)
+            method = method_of_column(column)
+            of_method = [
+                own for (name, at), own in self._seconds.items() if at == dataset and method_of_column(name) == method
+            ]
+            seconds = max(of_method, default=None)
         self.missing.append(Missing(column, dataset, splits, seconds))
 
     def _needed(self, *names: str) -> int:

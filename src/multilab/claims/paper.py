@@ -2,9 +2,9 @@
 
 A folder of ``papers/`` with ``claims.yaml`` is a paper; nothing else registers it. Its files:
 
-- ``claims.yaml``: ``title``, ``citation``, ``doi``, ``against``, ``proposes`` and ``result`` (the first screen of the
-  page), ``analyses`` (blocks ``{analysis, methods, datasets, splits, settings}``), ``splits``, ``programs`` and
-  ``claims``.
+- ``claims.yaml``: ``title``, ``short``, ``citation``, ``doi``, ``against``, ``proposes`` and ``result`` (the first
+  screen of the page), ``analyses`` (blocks ``{analysis, methods, datasets, splits, settings}``), ``splits``,
+  ``programs`` and ``claims``.
 - ``published.csv``: the published cells. ``errata.yaml``, ``names.yaml``, ``layout.yaml``: what is wrong in them, our
   names for theirs, and the layout of the tables.
 - ``counterfactuals.yaml``: small experiments and calculations that explain what differs.
@@ -84,6 +84,8 @@ class PaperContent:
     ----------
     title, citation, doi : str
         The paper.
+    short : str
+        Its name in tables: that of the method it proposes.
     against : str
         Evidence against its proposal, shown first on the page: the comparison with its own base learners, with a
         trivial control, or with the best baseline at equal tuning.
@@ -102,6 +104,7 @@ class PaperContent:
     """
 
     title: str = ""
+    short: str = ""
     citation: str = ""
     doi: str = ""
     proposes: str = ""
@@ -134,6 +137,11 @@ class Paper:
     def title(self) -> str:
         """Title of the paper."""
         return self._content.title or self.name
+
+    @property
+    def short(self) -> str:
+        """Name of the paper in tables."""
+        return self._content.short or self.title
 
     @property
     def proposes(self) -> str:

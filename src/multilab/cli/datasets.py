@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.files import naming_options, profile_lines, reader_options
+from multilab.cli.files import naming_flags, profile_lines, reader_options
 from multilab.cli.options import DATASET
 from multilab.core.messages import pip_install, printable
 from multilab.core.shell import command, short_path
@@ -102,7 +102,7 @@ def check(path: str, reader: dict[str, Any], as_json: bool) -> None:
     from multilab.datasets import DatasetError
     from multilab.datasets import check as check_file
 
-    with naming_options():
+    with naming_flags():
         content = check_file(path, **reader)
     if as_json:
         print(json.dumps(content, indent=1))
@@ -133,7 +133,7 @@ def add(path: str, reader: dict[str, Any], **options: Any) -> None:
     """
     from multilab.datasets import add_dataset
 
-    with naming_options():
+    with naming_flags():
         added = add_dataset(path, **reader, **options)
     lines = [*profile_lines(added.plan.profile, added.plan.content), *_written(added)]
     print("\n".join(map(visible, lines)))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from multilab.core.messages import as_argument, options_spelled_by
 from multilab.core.shell import command
 from multilab.core.text import comma_separated, first_few, visible
 
@@ -191,6 +191,7 @@ FEW = ("label_columns", "label_prefix", "tags", "drop")
 """The options that most files need."""
 
 READER_NAMES = tuple(flags[-1].lstrip("-").replace("-", "_") for flags, _ in _READER)
+_FLAGS = dict(zip(READER_NAMES, (flags[0] for flags, _ in _READER), strict=True))
 
 
 def reader_options(function: Any = None, *, shown: Sequence[str] = READER_NAMES) -> Any:
@@ -211,22 +212,18 @@ def reader_options(function: Any = None, *, shown: Sequence[str] = READER_NAMES)
     return wrapped
 
 
-@contextmanager
-def naming_options() -> Iterator[None]:
-    """Name the options in the message of an error as the command line does, not as a card and Python do."""
-    from multilab.datasets import DatasetError
+def naming_flags() -> AbstractContextManager[None]:
+    """Name the options in messages as the command line does, not as a card and Python do."""
+    return options_spelled_by(_as_flag)
 
-    try:
-        yield
-    except DatasetError as error:
-        options = (*READER_NAMES, "name", "reference", "force")  # of `datasets add`
-        every, unusual = "|".join(options), "|".join(name for name in options if "_" in name)
-        forms = rf"\b({every})=|(?<=\()({every})(?=\))|\b({unusual})\b"
 
-        def option(name: re.Match[str]) -> str:
-            return "--" + name[0].replace("label_columns", "labels").replace("_", "-").replace("=", " ")
+def _as_flag(name: str, value: object) -> str:
+    flag = _FLAGS.get(name, f"--{name}")  # `datasets add` has more options than the readers
+    return flag if value is None else f"{flag} {value}"
 
-        raise DatasetError(re.sub(forms, option, error.reason), error.path, error.line) from None
+
+def _as_setting(name: str, value: object) -> str:
+    return as_argument("labels" if name == "label_columns" else name, value)
 
 
 def with_registered_files(argv: Sequence[str]) -> list[str]:
@@ -244,8 +241,6 @@ def with_registered_files(argv: Sequence[str]) -> list[str]:
     MultilabError
         A file cannot be read as a dataset, or an option is malformed.
     """
-    from multilab.datasets import DatasetError
-
     if not any(argument.startswith("dataset=") and has_path(argument[8:]) for argument in argv):
         return list(argv)
     options = dict[str, Any]()
@@ -256,10 +251,8 @@ def with_registered_files(argv: Sequence[str]) -> list[str]:
             options["label_columns" if name == "labels" else name] = _option(name, value)
         else:
             others.append(argument)
-    try:
+    with options_spelled_by(_as_setting):
         return [f"dataset={registered(one[8:], options)}" if one.startswith("dataset=") else one for one in others]
-    except DatasetError as error:
-        raise DatasetError(error.reason.replace("label_columns", "labels"), error.path, error.line) from None
 
 
 def named_dataset(dataset: str, reader: Mapping[str, Any]) -> str:
@@ -268,7 +261,7 @@ def named_dataset(dataset: str, reader: Mapping[str, Any]) -> str:
         return dataset
     listed = ("label_columns", "drop")
     options = {name: comma_separated(value) if name in listed else value for name, value in reader.items()}
-    with naming_options():
+    with naming_flags():
         return registered(dataset, options)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.files import FEW, large_file, named_dataset, naming_options, reader_options
+from multilab.cli.files import FEW, large_file, named_dataset, naming_flags, reader_options
 from multilab.cli.options import (
     CONVENTIONS,
     COUNT,
@@ -195,7 +195,7 @@ def _fit_large(
     from multilab.experiments.fit import FitOptions, fit_large_and_log
 
     listed = ("label_columns", "drop")
-    with naming_options():
+    with naming_flags():
         chosen = {name: comma_separated(value) if name in listed else value for name, value in reader.items()}
         return fit_large_and_log(path, chosen, settings, FitOptions(**options))
 

@@ -1,11 +1,13 @@
-"""Messages: unknown names with the closest known one, and text that is safe to print."""
+"""Messages: unknown names with the closest known one, options as they are written, and text that is safe to print."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from multilab.core.text import visible
 
@@ -30,6 +32,54 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'that'?``, or nothing if no known name is close."""
     match = closest(name[:100], known)
     return f"; did you mean {match!r}?" if match else ""
+
+
+def as_argument(name: str, value: object = None) -> str:
+    """Return an option as it is written in Python: ``drop``, ``drop=id``."""
+    return name if value is None else f"{name}={value}"
+
+
+_spelling: ContextVar[Callable[[str, object], str]] = ContextVar("spelling", default=as_argument)
+
+
+def option(name: str, value: object = None) -> str:
+    """Return an option of a reader of data files, with its value if any, as the reader of the message writes it.
+
+    That is as in Python and in a card, except within :func:`options_spelled_by`.
+
+    Parameters
+    ----------
+    name : str
+        As in Python.
+    value : object, optional
+        Its ``str`` is shown.
+
+    Examples
+    --------
+    >>> from multilab.core.messages import option, options_spelled_by
+    >>> option("drop"), option("drop", "id")
+    ('drop', 'drop=id')
+    >>> with options_spelled_by(lambda name, value: f"--{name} {value}"):
+    ...     option("drop", "id")
+    '--drop id'
+    """
+    return _spelling.get()(name, value)
+
+
+@contextmanager
+def options_spelled_by(spelling: Callable[[str, object], str]) -> Iterator[None]:
+    """Spell the options in messages as a front end does.
+
+    Parameters
+    ----------
+    spelling : callable
+        Gets the name of an option and its value, ``None`` for the name alone, and returns the text.
+    """
+    token = _spelling.set(spelling)
+    try:
+        yield
+    finally:
+        _spelling.reset(token)
 
 
 def pip_install(*packages: str, extra: str = "") -> str:

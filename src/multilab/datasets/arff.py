@@ -12,12 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
+from multilab.core.messages import option
 from multilab.datasets.arff_numbers import dense_numbers, sparse_numbers
 from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left, to_number
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, decode, encoding_note, read_bytes, require_cells
-from multilab.datasets.table_cells import MISSING_LABEL_HINT
+from multilab.datasets.table_cells import missing_label_hint
 
 # Possessive quantifiers (*+): a hostile line cannot make the expressions backtrack.
 QUOTED = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
@@ -143,7 +144,7 @@ def _attribute(text: str, path: PathLike, line: int, drop: Collection[str]) -> T
     word = kind.split()[0]
     raise DatasetError(
         f"attribute '{name[:60]}' is of type '{word[:40]}'; only numeric and nominal attributes can be used; "
-        "leave it out (drop)",
+        f"leave it out ({option('drop')})",
         path,
         line,
     )
@@ -213,7 +214,7 @@ class _Values:
 
     def _missing(self) -> float:
         if self.required:
-            raise ValueError(f"label '{self.column.name[:60]}' is missing{MISSING_LABEL_HINT}")
+            raise ValueError(f"label '{self.column.name[:60]}' is missing{missing_label_hint()}")
         return math.nan
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
-from multilab.core.messages import did_you_mean
+from multilab.core.messages import did_you_mean, option
 from multilab.core.text import comma_separated, excerpt, first_few
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_bytes
@@ -103,18 +103,15 @@ class LabelOptions:
         """
         options = [name for name, value in self.__dict__.items() if value is not None]
         if len(options) != 1:
-            shown = " and ".join(options) if options else "no option"
-            raise DatasetError(
-                f"{shown} given to choose the label columns; give one of labels_xml, labels_first, "
-                "labels_last, label_columns, label_prefix",
-                path,
-            )
+            shown = " and ".join(map(option, options)) if options else "no option"
+            others = ", ".join(option(name) for name in vars(self) if name != "label_names")
+            raise DatasetError(f"{shown} given to choose the label columns; give one of {others}", path)
         chosen = self._mask(columns, path)
         if not chosen.any():
             known = _shown_names([column.name for column in columns])
-            raise DatasetError(f"no column is a label by {options[0]}{known}", path)
+            raise DatasetError(f"no column is a label by {option(options[0])}{known}", path)
         if chosen.all():
-            raise DatasetError(f"every column is a label by {options[0]}: no feature is left", path)
+            raise DatasetError(f"every column is a label by {option(options[0])}: no feature is left", path)
         return np.flatnonzero(chosen)
 
     def _mask(self, columns: Sequence[TableColumn], path: PathLike) -> np.ndarray:
@@ -124,9 +121,9 @@ class LabelOptions:
         count = self.labels_first if self.labels_first is not None else self.labels_last
         if count is not None:
             if not 0 < count < m:
-                option, first = ("first", m - 1) if self.labels_first is not None else ("last", 0)
+                name, first = ("labels_first", m - 1) if self.labels_first is not None else ("labels_last", 0)
                 advice = (
-                    f"; labels_{option}={m - 1} leaves {excerpt(columns[first].name)!r} as a feature" if m > 1 else ""
+                    f"; {option(name, m - 1)} leaves {excerpt(columns[first].name)!r} as a feature" if m > 1 else ""
                 )
                 raise DatasetError(
                     f"{count} label columns requested, the file has {m} columns besides those left out{advice}",
@@ -263,7 +260,7 @@ def names_to_drop(drop: Sequence[str] | str | None) -> tuple[str, ...]:
         return ()
     names = drop.split(",") if isinstance(drop, str) else drop
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise DatasetError(f"drop must be a list of column names, not {drop!r}")
+        raise DatasetError(f"{option('drop')} must be a list of column names, not {drop!r}")
     return tuple(name.strip() for name in names if name.strip())
 
 

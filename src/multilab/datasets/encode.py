@@ -13,14 +13,14 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
-from multilab.core.messages import unknown_name
+from multilab.core.messages import option, unknown_name
 from multilab.core.text import listed
 from multilab.datasets.columns import TableColumn, canonical_csr
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, require_cells
 from multilab.datasets.kinds import Kind
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.table_cells import MAX_CATEGORIES, MAX_CATEGORY, TEXT_HINT, looks_like_numbers, shown_examples
+from multilab.datasets.table_cells import MAX_CATEGORIES, MAX_CATEGORY, looks_like_numbers, shown_examples, text_hint
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ def kinds_of_columns(table: CodedTable, columns: Mapping[str, str], path: PathLi
     for name in names:
         if name not in columns:
             raise DatasetError(
-                f"column '{name[:60]}' has no kind: the file is another one, or name it in columns", path
+                f"column '{name[:60]}' has no kind: the file is another one, or name it in {option('columns')}", path
             )
     return {name: Kind.parse(kind) for name, kind in columns.items()}
 
@@ -301,7 +301,7 @@ def refuse_text(table: CodedTable) -> None:
     """Raise a `DatasetError` if a feature is text."""
     for column in table.columns:
         if column.values is not None and not column.binary:
-            raise DatasetError(f"column '{column.name[:60]}' is text{TEXT_HINT}", table.path)
+            raise DatasetError(f"column '{column.name[:60]}' is text{text_hint()}", table.path)
 
 
 def one_hot_text(table: CodedTable) -> CodedTable:
@@ -316,7 +316,7 @@ def one_hot_text(table: CodedTable) -> CodedTable:
             raise DatasetError(
                 f"column '{column.name[:60]}' holds {len(values)} different texts of up to {longest} characters, "
                 f"one-hot columns are for 1 to {MAX_CATEGORIES} texts of up to {MAX_CATEGORY} characters; leave it out "
-                "(drop)",
+                f"({option('drop')})",
                 table.path,
             )
     width = sum(len(column.values or ()) for column in columns)
@@ -336,7 +336,8 @@ def missing_error(raw: RawData, path: PathLike | None = None) -> DatasetError:
     name = _feature(raw, int(columns[0]))
     return DatasetError(
         f"{raw.missing_values} feature values are missing, the first in row {rows[0] + 1}, feature '{name[:60]}': fill "
-        "them in, leave the feature out (drop), or set missing to 'impute' (median or most frequent value)",
+        f"them in, leave the feature out ({option('drop')}), or set {option('missing')} to 'impute' (median or "
+        "most frequent value)",
         path,
     )
 
@@ -375,7 +376,9 @@ def impute(raw: RawData, path: PathLike | None = None) -> RawData:
     fill = fill_values(raw, columns)
     lacking = columns[np.isnan(fill[columns])]
     if len(lacking):
-        raise DatasetError(f"feature '{_feature(raw, lacking[0])[:60]}' has no value at all: leave it out (drop)", path)
+        raise DatasetError(
+            f"feature '{_feature(raw, lacking[0])[:60]}' has no value at all: leave it out ({option('drop')})", path
+        )
     feature = {j: start for _, start, stop in raw.nominal for j in range(start, stop)}
     concerned = len({feature.get(j, j) for j in columns.tolist()})
     note = (

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, ParamSpec, TypeVar
 
 from multilab.core.files import PathLike, not_a_file
+from multilab.core.messages import option
 from multilab.core.shell import command, short_path
 from multilab.core.text import first_few
 from multilab.datasets.errors import DatasetError, TooLargeError
@@ -248,15 +249,16 @@ def _decode_windows(content: bytes, path: PathLike | None, line: int, wrong: int
     if known or content.startswith(b"\xef\xbb\xbf"):
         raise DatasetError(
             f"byte 0x{wrong:02x} is not UTF-8, which {known} other characters are: correct it, read it as an unknown "
-            f"character by encoding=utf-8-replace, or every byte as a character by encoding={single}",
+            f"character by {option('encoding', 'utf-8-replace')}, or every byte as a character by "
+            f"{option('encoding', single)}",
             path,
             line,
         )
     if undefined is None:
         return text
     line = content.count(b"\n", 0, undefined) + 1
-    reason = f"byte 0x{content[undefined]:02x} is neither UTF-8 nor Windows-1252: name the encoding by encoding="
-    raise DatasetError(reason + "|".join(ENCODINGS), path, line)
+    advice = f"name the encoding by {option('encoding', '|'.join(ENCODINGS))}"
+    raise DatasetError(f"byte 0x{content[undefined]:02x} is neither UTF-8 nor Windows-1252: {advice}", path, line)
 
 
 def damaged_lines(content: bytes) -> list[int]:

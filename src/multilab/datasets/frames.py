@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from multilab.core.files import PathLike
+from multilab.core.messages import option
 from multilab.datasets.columns import LabelOptions, TableColumn, canonical_csr, dropped_note, positions_left
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, require_cells
 from multilab.datasets.labels import TagOptions, tagged
 from multilab.datasets.table_cells import (
-    MISSING_LABEL_HINT,
     are_labels,
     categories_of,
     cell_text,
@@ -26,6 +26,7 @@ from multilab.datasets.table_cells import (
     is_token_list,
     label_note,
     meaning_notes,
+    missing_label_hint,
     read_label_numbers,
     recoded,
     refuse_nested,
@@ -132,7 +133,7 @@ def _column(
     if not (types.is_bool_dtype(kind) or types.is_integer_dtype(kind) or types.is_float_dtype(kind)):
         raise DatasetError(
             f"{name}: column {column.name[:60]!r} is of type {series.dtype}, expected numbers, booleans or text; "
-            "convert it or leave it out (drop)"
+            f"convert it or leave it out ({option('drop')})"
         )
     values = series.to_numpy(dtype=np.float64, na_value=np.nan, copy=is_label)  # labels are changed in place
     note = read_label_numbers(values) if is_label else ""
@@ -147,7 +148,7 @@ def check_numbers(values: np.ndarray, column: str, is_label: bool, missing_label
     if is_label and not (valid := are_labels(values, missing_labels)).all():
         wrong = values[~valid][0]
         what = (
-            f"is missing in some rows{MISSING_LABEL_HINT}"
+            f"is missing in some rows{missing_label_hint()}"
             if np.isnan(wrong)
             else f"is {wrong:g} in some rows, expected 0 or 1"
         )

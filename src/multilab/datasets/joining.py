@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.core.files import PathLike
-from multilab.core.messages import did_you_mean
+from multilab.core.messages import did_you_mean, option
 from multilab.core.text import excerpt, listed
 from multilab.datasets.columns import LabelOptions, dropped_note
 from multilab.datasets.encode import CodedTable
@@ -57,7 +57,8 @@ class FurtherTables:
         """
         if (self.join is None) != (self.on is None):
             raise DatasetError(
-                "join and on belong together: the file of the labels, and the column that both files have"
+                f"{option('join')} and {option('on')} belong together: the file of the labels, and the column "
+                "that both files have"
             )
         return self.test is not None or self.join is not None or self.vectors is not None
 
@@ -98,7 +99,9 @@ class FurtherTables:
         """
         long = of_tags.item is not None
         if long and self.on is not None and of_tags.item != self.on:
-            raise DatasetError(f"item must be the key, {self.on!r}, if the tags are in the joined table", name)
+            raise DatasetError(
+                f"{option('item')} must be the key, {self.on!r}, if the tags are in the joined table", name
+            )
         frame, notes, train_rows = _without(first, drop), list[str](), None
         known = {str(column).strip() for column in first.columns}
         if self.test is not None:
@@ -199,7 +202,8 @@ def _require_same_columns(first: pd.DataFrame, test: pd.DataFrame, name: PathLik
         raise DatasetError(f"test: {test_name} lacks columns: {listed(repr(excerpt(one)) for one in absent)}", name)
     if more:
         raise DatasetError(
-            f"test: {test_name} has more columns: {listed(repr(excerpt(one)) for one in more)}; leave them out (drop)",
+            f"test: {test_name} has more columns: {listed(repr(excerpt(one)) for one in more)}; "
+            f"leave them out ({option('drop')})",
             name,
         )
 
@@ -211,7 +215,8 @@ def _joined(
     keys, theirs = _keys(first, on, names[0], unique=True), _keys(other, on, names[1], unique=not long)
     if both := [one for one in other.columns if one in first.columns and one != on]:
         raise DatasetError(
-            f"join: both tables have a column {excerpt(both[0])!r}: rename one, or leave both out (drop)", names[1]
+            f"join: both tables have a column {excerpt(both[0])!r}: rename one, or leave both out ({option('drop')})",
+            names[1],
         )
     rows = dict[str, list[int]]()
     for row, key in enumerate(theirs):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from multilab.core.files import PathLike
-from multilab.core.messages import did_you_mean
+from multilab.core.messages import did_you_mean, option
 from multilab.core.text import excerpt, first_few
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.encode import CodedTable
@@ -57,16 +57,24 @@ class TagOptions:
             Options that exclude each other, or one without another that it needs.
         """
         if self.tags is not None and (self.item is not None or self.tag is not None):
-            raise DatasetError("tags and item with tag exclude each other: a cell holds several tags, or one")
+            raise DatasetError(
+                f"{option('tags')} and {option('item')} with {option('tag')} exclude each other: a cell "
+                "holds several tags, or one"
+            )
         if (self.item is None) != (self.tag is None):
-            raise DatasetError("item and tag belong together: the columns of a table with a row for each item and tag")
+            raise DatasetError(
+                f"{option('item')} and {option('tag')} belong together: the columns of a table with a row for "
+                "each item and tag"
+            )
         chosen = self.tags is not None or self.tag is not None
         if not chosen and (self.separator is not None or self.min_count is not None):
-            raise DatasetError("separator and min_count need tags, the column that holds the tags")
+            raise DatasetError(
+                f"{option('separator')} and {option('min_count')} need {option('tags')}, the column that holds the tags"
+            )
         if self.min_count is not None and self.min_count < 1:
-            raise DatasetError(f"min_count must be at least 1, got {self.min_count}")
+            raise DatasetError(f"{option('min_count')} must be at least 1, got {self.min_count}")
         if self.separator == "":
-            raise DatasetError("separator must not be empty")
+            raise DatasetError(f"{option('separator')} must not be empty")
         return chosen
 
     @property
@@ -206,7 +214,7 @@ def _count_that_fits(counts: Counter[str], rows: int, table: CodedTable) -> str:
             require_cells(rows, number, "the label matrix", table.path, table.limits)
         except DatasetError:
             continue
-        return f"; min_count={least} leaves {number} of the {len(counts)} tags" if number else ""
+        return f"; {option('min_count', least)} leaves {number} of the {len(counts)} tags" if number else ""
     return ""
 
 
@@ -222,14 +230,14 @@ def _separator(cells: Sequence[str], rows: np.ndarray, column: str, path: PathLi
     name = excerpt(column)
     if found:
         example = excerpt(max(plain, key=lambda cell: sum(mark in cell for mark in found)), 40)
-        shown = " or ".join(f"separator={mark!r} ({_repeats(cells, rows, mark)})" for mark in found)
+        shown = " or ".join(f"{option('separator', repr(mark))} ({_repeats(cells, rows, mark)})" for mark in found)
         raise DatasetError(f"tags of '{name}' such as {example!r} hold several separators: give {shown}", path)
     blanks = next((cell for cell in plain if len(cell.split()) > 1), None)
     if blanks is not None:
         raise DatasetError(
-            f"tags of '{name}' such as {excerpt(blanks, 40)!r} hold blanks and no other separator: separator=' ' "
-            f"splits them at blanks ({_repeats(cells, rows, ' ')}), separator='|' takes every cell as one tag "
-            f"({_repeats(cells, rows, None)})",
+            f"tags of '{name}' such as {excerpt(blanks, 40)!r} hold blanks and no other separator: "
+            f"{option('separator', repr(' '))} splits them at blanks ({_repeats(cells, rows, ' ')}), "
+            f"{option('separator', repr('|'))} takes every cell as one tag ({_repeats(cells, rows, None)})",
             path,
         )
     return None
@@ -264,7 +272,7 @@ def _items(
         row, j = (int(k) for k in np.argwhere(~same)[0])
         raise DatasetError(
             f"rows {firsts[of_rows[row]] + 1} and {row + 1} are of one item, {item}={items[codes[row]]!r}, but "
-            f"differ in '{excerpt(table.columns[kept[j]].name)}': leave that column out (drop)",
+            f"differ in '{excerpt(table.columns[kept[j]].name)}': leave that column out ({option('drop')})",
             table.path,
         )
     return firsts, of_rows

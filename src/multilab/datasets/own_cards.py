@@ -13,6 +13,7 @@ import yaml
 
 from multilab.core.digests import json_digest, sha256_digest
 from multilab.core.files import PathLike, scratch_folder, write_atomically
+from multilab.core.messages import option
 from multilab.core.text import excerpt, visible
 from multilab.datasets.card_file import Card
 from multilab.datasets.catalogue import card, cards, files_dir, own_dir
@@ -85,7 +86,9 @@ def add_dataset(
     taken = chosen in cards() and not (force and location.is_file())
     if taken and not location.is_file():
         raise DatasetError(f"there is a dataset {chosen!r} already: give another name")
-    another = DatasetError(f"there is a dataset {chosen!r} already: give another name, or replace it (force)", location)
+    another = DatasetError(
+        f"there is a dataset {chosen!r} already: give another name, or replace it ({option('force')})", location
+    )
     if taken and sha256_digest(read_bytes(source)) not in location.read_text("utf-8", errors="replace"):
         raise another
     plan = plan_reading(source, **options)
@@ -124,7 +127,8 @@ def _dataset_name(source: Path, name: str | None) -> str:
     chosen = name or file_stem(source)
     if not _NAME.fullmatch(chosen) or len(chosen) > 100:
         raise DatasetError(
-            f"{excerpt(repr(chosen))} is not a dataset name (small letters, digits, '.', '_' and '-'): give one (name)"
+            f"{excerpt(repr(chosen))} is not a dataset name (small letters, digits, '.', '_' and '-'): give one "
+            f"({option('name')})"
         )
     return chosen
 

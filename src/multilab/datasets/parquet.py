@@ -11,6 +11,7 @@ import numpy as np
 from pyarrow import ArrowException, BufferReader, compute, parquet, types
 
 from multilab.core.files import PathLike, parse_json
+from multilab.core.messages import option
 from multilab.datasets.columns import INDEX_NAME, LabelOptions, TableColumn, dropped_note, positions_left
 from multilab.datasets.encode import CodedTable, refuse_text
 from multilab.datasets.errors import DatasetError
@@ -18,16 +19,16 @@ from multilab.datasets.file_access import Limits, read_bytes, require_cells
 from multilab.datasets.frames import table_of_frame
 from multilab.datasets.table import choose_labels, index_note, named_columns
 from multilab.datasets.table_cells import (
-    MISSING_LABEL_HINT,
-    TEXT_HINT,
     are_labels,
     categories_of,
     cell_text,
     coded_cells,
     label_note,
     meaning_notes,
+    missing_label_hint,
     read_label_numbers,
     recoded,
+    text_hint,
 )
 
 
@@ -179,7 +180,7 @@ def require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: bo
     if (is_string(kind) and is_label) or (_is_list(kind) and text_allowed and not is_label):
         return
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        hint = TEXT_HINT if is_string(kind) else "; leave it out (drop)"
+        hint = text_hint() if is_string(kind) else f"; leave it out ({option('drop')})"
         reason = f"column '{field.name[:60]}' is of type {str(kind)[:60]}, expected numbers or booleans"
         raise DatasetError(reason + hint, path)
 
@@ -232,5 +233,5 @@ def _check_labels(
         row, k = wrong[0]
         name, value = columns[labels[k]].name[:60], values[row, labels[k]]
         if math.isnan(value):
-            raise DatasetError(f"label '{name}' of row {row + 1} is missing{MISSING_LABEL_HINT}", path)
+            raise DatasetError(f"label '{name}' of row {row + 1} is missing{missing_label_hint()}", path)
         raise DatasetError(f"non-binary label: '{name}' of row {row + 1} is {value:g}, expected 0 or 1", path)

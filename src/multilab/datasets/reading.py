@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from multilab.core.digests import sha256_digest
 from multilab.core.files import PathLike
-from multilab.core.messages import pip_install
+from multilab.core.messages import as_argument, option, options_spelled_by, pip_install
 from multilab.datasets.arff import read_arff
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop
@@ -73,7 +73,6 @@ _SNIFFED = 50
 
 _ENTRY = re.compile(r"\d+:[-+.\deE]+")
 """Entry of a row of svmlight, ``12:0.5``."""
-_TABLE_HINT = "; a .txt file that is a table of named columns is read with format=csv"
 
 
 def find_format(path: PathLike) -> str:
@@ -90,7 +89,9 @@ def find_format(path: PathLike) -> str:
     if extension not in FORMATS:
         require_file(path)
         raise DatasetError(
-            f"unknown extension '{extension}'; known: {' '.join(FORMATS)}; otherwise name the format (format=csv)", path
+            f"unknown extension '{extension}'; known: {' '.join(FORMATS)}; otherwise name the format "
+            f"({option('format', 'csv')})",
+            path,
         )
     return FORMATS[extension]
 
@@ -344,9 +345,12 @@ def read_content(
     limits = limits or Limits()
     dropped = names_to_drop(drop)
     if kind not in ("arff", *TABLES):
-        _refuse_columns(options, dropped, kind, path, hint=_TABLE_HINT if format is None and kind == "xc" else "")
+        hint = ""
+        if format is None and kind == "xc":
+            hint = f"; a .txt file that is a table of named columns is read with {option('format', 'csv')}"
+        _refuse_columns(options, dropped, kind, path, hint=hint)
     if text == "one_hot" and kind not in TABLES:
-        raise DatasetError(f"the format '{kind}' has no option text", path)
+        raise DatasetError(f"the format '{kind}' has no option {option('text')}", path)
     for name, value, formats in (
         ("encoding", encoding, ("arff", "csv", "json", "svmlight", "xc")),
         ("header", header, ("csv",)),
@@ -354,7 +358,7 @@ def read_content(
         ("on_bad_lines", on_bad_lines, ("csv",)),
     ):
         if value is not None and kind not in formats:
-            raise DatasetError(f"the format '{kind}' has no option {name}", path)
+            raise DatasetError(f"the format '{kind}' has no option {option(name)}", path)
     for name, choice, choices in (
         ("encoding", encoding, ENCODINGS),
         ("decimal", decimal, get_args(Decimal)),
@@ -364,7 +368,7 @@ def read_content(
             _check_choice(name, choice, choices, path)
     unobserved = missing_labels == "keep"
     if unobserved and kind not in ("arff", *TABLES):
-        raise DatasetError(f"the format '{kind}' has no option missing_labels", path)
+        raise DatasetError(f"the format '{kind}' has no option {option('missing_labels')}", path)
     label_names = None if options is None else options.label_names
     if kind == "arff":
         return read_arff(path, options, limits, dropped, unobserved, encoding)
@@ -403,7 +407,7 @@ def _read_together(
     """Return the table of several files, or one whose rows have groups, see :func:`read_content`."""
     kind, parts = form["format"] or file_format(path), list[CodedTable]()
     if kind not in TABLES:
-        what = "test and join" if further.given() else "groups"
+        what = " and ".join(map(option, ("test", "join") if further.given() else ("groups",)))
         raise DatasetError(f"the format '{kind}' has no option {what}: CSV, JSON, Excel and Parquet have", path)
     if of_tags.given() and options is not None and options.given():
         raise DatasetError("labels are either columns or the tags of a column: give one of the two", path)
@@ -512,7 +516,7 @@ def _frames(raw: RawData) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _check_choice(name: str, value: str, allowed: Sequence[str], path: PathLike) -> None:
     if value not in allowed:
-        raise DatasetError(f"{name} must be one of {', '.join(allowed)}, not {value!r}", path)
+        raise DatasetError(f"{option(name)} must be one of {', '.join(allowed)}, not {value!r}", path)
 
 
 def file_format(path: PathLike) -> str:
@@ -564,7 +568,7 @@ def _refuse_columns(
     ]
     given += ["drop"] if drop else []
     if given:
-        raise DatasetError(f"the format '{kind}' has no option {', '.join(given)}{hint}", path)
+        raise DatasetError(f"the format '{kind}' has no option {', '.join(map(option, given))}{hint}", path)
 
 
 def check(path: PathLike, **options: Any) -> dict[str, Any]:
@@ -603,7 +607,8 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DatasetWarning)  # it is among the notes
         raw = read(path, **options, missing="keep" if missing == "error" else missing)
-    refused = missing_error(raw, path).reason if raw.missing_values and missing == "error" else None
+    with options_spelled_by(as_argument):  # the result is data: the same whichever front end asks
+        refused = missing_error(raw, path).reason if raw.missing_values and missing == "error" else None
     content = read_bytes(path)
     return {
         "path": os.fspath(path),

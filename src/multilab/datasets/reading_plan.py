@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
-from multilab.core.messages import unknown_name
+from multilab.core.messages import option, unknown_name
 from multilab.core.text import excerpt, first_few
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop, read_names
@@ -37,12 +37,12 @@ from multilab.datasets.reading import (
 )
 from multilab.datasets.table_cells import (
     COMMA_NUMBER,
-    MIXED_HINT,
     POINT_NUMBER,
     SEPARATORS,
     cell_value,
     label_meaning,
     looks_like_numbers,
+    mixed_hint,
     shown_examples,
 )
 
@@ -202,7 +202,7 @@ def choose_encoding(
     """
     for name, value, allowed in (("text", text, _TEXT), ("missing", missing, _MISSING)):
         if value not in (None, *allowed):
-            raise DatasetError(f"{name} must be one of {', '.join(allowed)}, not {value!r}", path)
+            raise DatasetError(f"{option(name)} must be one of {', '.join(allowed)}, not {value!r}", path)
     content = read_without(dropped)
     profile = profile_table(as_frames(content))
     of_text = [*profile.text, *profile.free_text]
@@ -223,13 +223,17 @@ def choose_encoding(
         return dropped, profile, {"columns": written | embeddings}, content.kept(kinds)
     if columns:
         raise DatasetError(
-            "kinds of columns are those of a table that is kept as it is: neither text nor missing", path
+            f"kinds of columns are those of a table that is kept as it is: neither {option('text')} nor "
+            f"{option('missing')}",
+            path,
         )
     if isinstance(content, CodedTable):
         _refuse_mixed(content, path)
     if text == "error" and of_text:
         raise DatasetError(
-            f"text in {_shown(of_text)}: 0/1 columns by text=one_hot, or leave the columns out (drop)", path
+            f"text in {_shown(of_text)}: 0/1 columns by {option('text', 'one_hot')}, or leave the columns out "
+            f"({option('drop')})",
+            path,
         )
     if text is None and kind != "arff" and isinstance(content, CodedTable):
         _refuse_disguised(content, kind, path)
@@ -237,8 +241,9 @@ def choose_encoding(
         what = "dates" if set(profile.dates) == set(profile.free_text) else "free text"
         counts = (f"{name} ({count} different values)" for name, count in profile.free_text.items())
         drop = ",".join(dict.fromkeys([*dropped, *profile.free_text]))
-        advice = f"drop={drop}, or " if len(drop) < _MAX_ADVICE else ""
-        raise DatasetError(f"{what} in {_shown(counts)}: leave it out by {advice}text=drop (all text columns)", path)
+        advice = f"{option('drop', drop)}, or " if len(drop) < _MAX_ADVICE else ""
+        advice += f"{option('text', 'drop')} (all text columns)"
+        raise DatasetError(f"{what} in {_shown(counts)}: leave it out by {advice}", path)
     options = {"text": "one_hot"} if of_text else {}
     options["missing"] = missing or "impute"  # also without a missing value: new rows may have one
     raw = encode_content(content, options.get("text", "error"), options["missing"], path)
@@ -289,7 +294,7 @@ def choose_kinds(table: CodedTable, given: Mapping[str, str], path: PathLike) ->
             doubtful[column.name] = why, [Kind("number"), Kind("category")]
     if doubtful:
         shown = [
-            f"{name!r} ({why}) by columns={' or '.join(f'{name}={kind}' for kind in readings)}"
+            f"{name!r} ({why}) by {option('columns', ' or '.join(f'{name}={kind}' for kind in readings))}"
             for name, (why, readings) in list(doubtful.items())[:_DOUBTS]
         ]
         more = f"; and {len(doubtful) - _DOUBTS} more" if len(doubtful) > _DOUBTS else ""
@@ -305,7 +310,7 @@ def _refuse_mixed(table: CodedTable, path: PathLike) -> None:
             codes = table.values[:, [j]].toarray().ravel() if sp.issparse(table.values) else table.values[:, j]
             row, text = _first_text(codes, column.values or ())
             raise DatasetError(
-                f"row {row + 1}: '{excerpt(text)}' of column '{column.name[:60]}' is not a finite number{MIXED_HINT}",
+                f"row {row + 1}: '{excerpt(text)}' of column '{column.name[:60]}' is not a finite number{mixed_hint()}",
                 path,
             )
 
@@ -325,18 +330,18 @@ def _refuse_disguised(content: CodedTable, kind: str, path: PathLike) -> None:
         if kind == "csv":
             texts = [text for column in disguised for text in column.values or ()]
             if any(COMMA_NUMBER.fullmatch(text) for text in texts):
-                advice += ", read decimal commas by decimal=','"
+                advice += f", read decimal commas by {option('decimal', repr(','))}"
             if any("," in text and POINT_NUMBER.fullmatch(text) for text in texts):
-                advice += ", read commas between thousands by decimal='.'"
+                advice += f", read commas between thousands by {option('decimal', repr('.'))}"
         raise DatasetError(
             f"numbers written as text in {shown_examples(disguised)}: make them plain numbers{advice}, leave the "
-            "columns out (drop), or take them as text by text=one_hot",
+            f"columns out ({option('drop')}), or take them as text by {option('text', 'one_hot')}",
             path,
         )
     if content.grouped:
         raise DatasetError(
-            f"numbers such as 800 and 9.600 in {_shown(content.grouped)}: decimal='.' if the point is a decimal point, "
-            "decimal=',' if it separates thousands",
+            f"numbers such as 800 and 9.600 in {_shown(content.grouped)}: {option('decimal', repr('.'))} if the point "
+            f"is a decimal point, {option('decimal', repr(','))} if it separates thousands",
             path,
         )
 
@@ -364,10 +369,14 @@ def _proposal(path: Path, options: dict[str, Any]) -> str:
                 text.startswith("[") for text in texts
             ):
                 tags.append(name)
-    advice = [f"label_prefix={prefix} ({count} columns)" for prefix, count in prefixes.most_common(1) if count > 1]
-    advice += [f"label_columns={','.join(binary)}"] if binary and len(",".join(binary)) < _MAX_ADVICE else []
-    advice += [f"tags={name}" for name in tags]
-    return f" Perhaps {' or '.join(advice)}" if advice else " Name them by label_columns, or give tags=COLUMN"
+    advice = [
+        f"{option('label_prefix', prefix)} ({count} columns)" for prefix, count in prefixes.most_common(1) if count > 1
+    ]
+    advice += [option("label_columns", ",".join(binary))] if binary and len(",".join(binary)) < _MAX_ADVICE else []
+    advice += [option("tags", name) for name in tags]
+    if advice:
+        return f" Perhaps {' or '.join(advice)}"
+    return f" Name them by {option('label_columns')}, or give {option('tags', 'COLUMN')}"
 
 
 def with_labels_xml(path: PathLike, options: dict[str, Any]) -> dict[str, Any]:

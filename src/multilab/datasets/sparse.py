@@ -14,6 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
+from multilab.core.messages import option
 from multilab.datasets.columns import canonical_csr, to_number
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, decode, read_bytes, require_cells
@@ -288,7 +289,9 @@ def read_xc(
     lines = decode(read_bytes(path, limits), path, encoding).split("\n")
     sizes = lines[0].split()
     if len(sizes) != 3 or not all(s.isascii() and s.isdecimal() and len(s) < 16 for s in sizes):
-        table = "; a table of named columns is read with format=csv" if set(lines[0]) & set("\t,;") else ""
+        table = (
+            f"; a table of named columns is read with {option('format', 'csv')}" if set(lines[0]) & set("\t,;") else ""
+        )
         raise DatasetError(f"expected the numbers of rows, features and labels{table}", path, 1)
     n, d, q = map(int, sizes)
     if min(n, d, q) < 1:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.core.files import PathLike
+from multilab.core.messages import option
 from multilab.core.text import excerpt, first_few
 from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
 from multilab.datasets.encode import CodedTable
@@ -44,7 +45,6 @@ from multilab.datasets.table_cells import (
 # The first record: quoted fields may hold delimiters and line breaks. Possessive, so that nothing backtracks.
 _FIRST_RECORD = re.compile(rb'(?:[^"\n]++|"[^"]*+")*+')
 _QUOTED = re.compile(r'"[^"]*+"')
-_HEADER_HINT = "; if the first line is data, header=false calls the columns c1, c2, ..."
 _GROUPED = r"(?<![\d.,])[-+]?[1-9]\d{0,2}\.\d{3}(?![\d.,])"
 _GROUPED_CELL, _GROUPED_ANYWHERE = re.compile(_GROUPED), re.compile(_GROUPED.encode())
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
@@ -149,7 +149,8 @@ def read_csv(
     kept = [j for j in positions_left(names, drop, path) if (j or not index) and j not in blank]
     if all(doubtful) and doubtful:
         raise _header_error(names, path)
-    columns = named_columns(names, kept, path, _HEADER_HINT if any(doubtful) else "")
+    hint = f"; if the first line is data, {option('header', 'false')} calls the columns c1, c2, ..."
+    columns = named_columns(names, kept, path, hint if any(doubtful) else "")
     labels = choose_labels(options, columns, path)
 
     body, rows, fault = _regular_body(records, len(names), path, form)
@@ -372,7 +373,7 @@ def _bad_lines_hint(records: _Records, width: int) -> str:
     bad, lines = records.bad_lines(width), records.octets.count(b"\n", records.start) + 1
     if 2 * len(bad) > lines:
         return ""
-    return f"; on_bad_lines=skip leaves out {_shown_lines(bad)}"
+    return f"; {option('on_bad_lines', 'skip')} leaves out {_shown_lines(bad)}"
 
 
 def _shown_lines(lines: Sequence[int]) -> str:
@@ -563,8 +564,8 @@ def _names_like_data(names: Sequence[str], delimiter: str) -> list[bool]:
 def _header_error(names: Sequence[str], path: PathLike) -> DatasetError:
     shown = ", ".join(excerpt(name, 20) for name in names[:5])
     return DatasetError(
-        f"the first line is data, not names of columns: {shown}; header=false calls the "
-        "columns c1, c2, ..., header=true takes these names",
+        f"the first line is data, not names of columns: {shown}; {option('header', 'false')} calls the "
+        f"columns c1, c2, ..., {option('header', 'true')} takes these names",
         path,
         1,
     )
@@ -674,7 +675,8 @@ def _two_points(texts: Sequence[str], codes: np.ndarray, name: str) -> list[tupl
     if not decimals or len(decimals) == len(pointed):
         return []
     (code, text), grouped = decimals[0], next(one for _, one in pointed if COMMA_NUMBER.fullmatch(one))
-    reason = f"{name}: {text!r} has a decimal point, but with decimal=',' the point of {grouped!r} separates thousands"
+    otherwise = f"with {option('decimal', repr(','))} the point of {grouped!r} separates thousands"
+    reason = f"{name}: {text!r} has a decimal point, but {otherwise}"
     return [(int(np.flatnonzero(codes == code)[0]), reason)]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multilab.core.messages import option
 from multilab.core.text import excerpt, listed
 from multilab.datasets.columns import TableColumn, to_number
 from multilab.datasets.errors import DatasetError
@@ -40,9 +41,21 @@ COMMA_NUMBER = re.compile(r"[-+]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
 POINT_NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 """Number with a decimal point, where commas may separate thousands."""
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?")
-MISSING_LABEL_HINT = "; labels that were not observed: missing_labels=keep"
-TEXT_HINT = "; for text set text to 'one_hot', or leave the column out (drop)"
-MIXED_HINT = "; most of the column are numbers: correct the others, or leave the column out (drop)"
+
+
+def missing_label_hint() -> str:
+    """Return what to do about labels that are missing."""
+    return f"; labels that were not observed: {option('missing_labels', 'keep')}"
+
+
+def text_hint() -> str:
+    """Return what to do about a column of text."""
+    return f"; for text set {option('text')} to 'one_hot', or leave the column out ({option('drop')})"
+
+
+def mixed_hint() -> str:
+    """Return what to do about a column of numbers with some texts."""
+    return f"; most of the column are numbers: correct the others, or leave the column out ({option('drop')})"
 
 
 def coded_cells(
@@ -87,13 +100,13 @@ def coded_cells(
         if missing_labels or not np.isnan(meant).any():
             return column, meant[codes], None
         absent = int(np.argmax(np.isnan(meant)[codes]))
-        return column, meant[codes], (absent, f"label '{name[:60]}' is missing{MISSING_LABEL_HINT}")
+        return column, meant[codes], (absent, f"label '{name[:60]}' is missing{missing_label_hint()}")
     values = [cell_value(cell) for cell in texts]
     if kind == "text" or (text and not is_label and (None in values if mixed else _is_text(values))):
         column, meaning = categories_of(name, texts)
         return column, meaning[codes], None
     meaning = np.array([math.nan if value is None else value for value in values])
-    hint = MIXED_HINT if text else TEXT_HINT
+    hint = mixed_hint() if text else text_hint()
     fault = _first_fault(texts, values, name, is_label, missing_labels, hint)
     column = TableColumn(name, None, 1)
     return column, meaning[codes], (int(np.argmax(codes == fault[0])), fault[1]) if fault else None
@@ -171,7 +184,7 @@ def _first_fault(
         if is_label and math.isnan(value):
             if missing_labels:
                 continue
-            return code, f"label '{name}' is missing{MISSING_LABEL_HINT}"
+            return code, f"label '{name}' is missing{missing_label_hint()}"
         if is_label and value not in (0.0, 1.0):
             advice = _label_advice(name, list(texts))
             return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1{advice}"
@@ -182,7 +195,7 @@ def _label_advice(name: str, texts: Sequence[str]) -> str:
     """Return the option that reads a column of tags, where it is one."""
     present = [text for text in texts if text.lower() not in MISSING_CELLS]
     tags = any(mark in text for text in present for mark in SEPARATORS) or all(text.startswith("[") for text in present)
-    return f"; if it holds tags: tags={name}" if tags else ""
+    return f"; if it holds tags: {option('tags', name)}" if tags else ""
 
 
 def label_meaning(texts: Sequence[str]) -> tuple[list[float], str] | None:
@@ -345,5 +358,6 @@ def refuse_nested(cells: pd.Series, where: str = "") -> None:
         if isinstance(cell, list | tuple | dict | set | frozenset | np.ndarray) and not is_token_list(cell):
             raise DatasetError(
                 f"{where}column {str(cells.name)[:60]!r}, row {row}: the cell is a {type(cell).__name__}; make a "
-                "column of each element (for tags: sklearn.preprocessing.MultiLabelBinarizer), or leave it out (drop)"
+                f"column of each element (for tags: sklearn.preprocessing.MultiLabelBinarizer), or leave it out "
+                f"({option('drop')})"
             )

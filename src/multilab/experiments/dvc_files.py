@@ -84,7 +84,9 @@ def pipeline_text(study: Study) -> str:
         headline=study.headline,
         folder=f"reports/{study.name}/" if top else "",
     )
-    added = path.read_text("utf-8").partition("folds.csv: method\n")[2] if path.is_file() else ""
+    # plots are the end of the file, so that what follows the template's last line was added
+    *_, last = text.splitlines(keepends=True)
+    added = path.read_text("utf-8").partition(last)[2] if path.is_file() else ""
     return text + added
 
 

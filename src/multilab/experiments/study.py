@@ -22,6 +22,7 @@ from multilab.cells.method import Method, load_method
 from multilab.cells.settings import CellLimits, ObservedShare, Tuning
 from multilab.core.settings import NOT_IN_FILE, OMITTED_AT_DEFAULT, convert
 from multilab.metrics.registry import paper_metrics
+from multilab.statistics.result_files import variant_column
 
 __all__ = [
     "KINDS",
@@ -104,7 +105,7 @@ class Variant:
     @property
     def columns(self) -> dict[str, str]:
         """The method of each column."""
-        return {f"{method}-{self.name}": method for method in self.methods}
+        return {variant_column(method, self.name): method for method in self.methods}
 
 
 @dataclass(frozen=True)

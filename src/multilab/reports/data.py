@@ -9,13 +9,22 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from multilab.cells.conf import names
+from multilab.cells.method import load_method
 from multilab.claims.agreement import Agreement
 from multilab.claims.text_numbers import Results
 from multilab.core import read_json
 from multilab.metrics import find_metric
 from multilab.reports.errors import ReportError
 from multilab.statistics import Comparison, Leaderboard, StatisticsError, Summary, rank_rows
-from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, statistics_file
+from multilab.statistics.result_files import (
+    SCORES,
+    method_of_column,
+    read_measured,
+    read_scores,
+    read_table,
+    statistics_file,
+)
 
 _PUBLISHED = {"table", "dataset", "method", "metric", "printed_mean", "printed_std", "our_metric", "our_mean"}
 _PUBLISHED |= {"our_std", "uncertainty", "group", "verdict", "reason", "erratum"}
@@ -191,21 +200,19 @@ class ReportData:
         return tuple(variant for variant in variants if scored & set(variant.methods))
 
     def _variant(self, name: str, block: Mapping[str, Any]) -> VariantData:
-        bases = [str(method).removesuffix(f"-{name}") for method in block.get("methods") or ()]
+        methods = {str(column): method_of_column(str(column)) for column in block.get("methods") or ()}
         titles: dict[str, str] = self.info.get("method_titles") or {}
-        # a method that only runs in the variant has no title but that of its column, which ends with the variant's name
-        own = {base: titles.get(base, titles.get(f"{base}-{name}", base).removesuffix(f" ({name})")) for base in bases}
         return VariantData(
             name=name,
             description=str(block.get("description") or ""),
             datasets=tuple(block.get("datasets") or self.datasets),
-            methods={f"{base}-{name}": base for base in bases},
+            methods=methods,
             tune=block.get("tune") or {},
             show_with_main=bool(block.get("show_with_main")),
             kind=str(block.get("kind") or ""),
             observed=block.get("observed") or {},
             given_title=str(block.get("title") or ""),
-            titles={f"{base}-{name}": title for base, title in own.items()},
+            titles={column: titles.get(method) or _own_title(method) for column, method in methods.items()},
         )
 
     @property
@@ -243,6 +250,11 @@ class ReportData:
         for variant in self.variants:
             titles |= {column: f"{title} ({variant.title})" for column, title in variant.titles.items()}
         return titles
+
+
+def _own_title(method: str) -> str:
+    """Return the title in the method's own file: of one that only runs in a variant, the study has no other."""
+    return load_method(method).title if method in names("method") else method
 
 
 def metric_title(key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from multilab.arena.tracks import column_name, method_of
 from multilab.claims.agreement import Agreement, agreement_by_method
+from multilab.claims.paper import find
 from multilab.claims.text_numbers import Results
 from multilab.core import read_json, write_atomically
 from multilab.core.text import markdown_cell
@@ -211,7 +212,7 @@ def ledger_markdown(reports: Path | str) -> str:
         outcomes = Counter(claim["outcome"] for claim in claims if claim["origin"] == "paper")
         if not outcomes:
             continue
-        title = read_json(path.parent / "study.json")["title"]
+        paper = find(read_json(path.parent / "study.json")["paper"])
         cells = read_table(path.parent / "cells.csv", ["verdict", "group"], text=True)
         agreement, by_method = Agreement.of(cells), agreement_by_method(cells)
         others = sum(one.other_agree for one in by_method) if any(one.other for one in by_method) else math.nan
@@ -225,7 +226,7 @@ def ledger_markdown(reports: Path | str) -> str:
             *(outcomes[name] for name in ("open", "not testable")),
         )
         numbers = [outcomes.total(), *counts, f"{agreement.comparable} of {agreement.cells}", *texts]
-        lines.append(_line(f"[{markdown_cell(title.partition(':')[0])}]({path.parent.name}.md)", map(str, numbers)))
+        lines.append(_line(f"[{markdown_cell(paper.short)}]({path.parent.name}.md)", map(str, numbers)))
     return "\n".join(lines) + "\n"
 
 

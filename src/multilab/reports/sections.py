@@ -214,7 +214,7 @@ def _paper(report: ReportData, paper: Paper | None) -> dict[str, Any]:
         "friedman": friedman_tables(report, paper),
         "rank_figures": paper_rank_figures(report, paper),
         "misprints": other_notes(paper.errata, noted) if paper is not None else [],
-        "evidence": erratum_evidence(report),
+        "evidence": erratum_evidence(report, () if paper is None else paper.errata),
     }
 
 

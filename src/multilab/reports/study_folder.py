@@ -25,7 +25,7 @@ from multilab.experiments.plan import study_cells
 from multilab.experiments.study import Study
 from multilab.model_selection import split_digests
 from multilab.reports.all_pages import study_page
-from multilab.statistics.result_files import read_scores, statistics_file, write_table
+from multilab.statistics.result_files import read_scores, statistics_file, variant_column, write_table
 
 
 def write_report(study: Study) -> Path:
@@ -79,7 +79,7 @@ def _compared(study: Study, scores: Any) -> dict[str, Any]:
     compared = {statistics_file(): comparisons(study, scores, study.datasets, study.methods, own)}
     for name, variant in study.variants.items():
         if len(variant.methods) > 1:
-            control = f"{study.control}-{name}" if study.control in variant.methods else None
+            control = variant_column(study.control, name) if study.control in variant.methods else None
             columns = tuple(variant.columns)
             compared[statistics_file(name)] = comparisons(study, scores, variant.datasets, columns, control)
     return compared

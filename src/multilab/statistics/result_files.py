@@ -36,6 +36,19 @@ _NAMES = ("dataset", "method", "metric", "keys", "table")
 _NO_KEY = "-"  # of a split that is not in the study
 
 
+def variant_column(method: str, variant: str) -> str:
+    """Return the name of the column of a method in a variant: ``mls-svm``."""
+    return f"{method}-{variant}"
+
+
+def method_of_column(column: str) -> str:
+    """Return the method of a column, in a variant or not: the inverse of :func:`variant_column`.
+
+    No name of a variant has a ``-``, and none of a method of the package.
+    """
+    return column.rpartition("-")[0] or column
+
+
 def read_table(path: Path | str, columns: Iterable[str] = (), text: bool = False) -> pd.DataFrame:
     """Return one table of a study.
 

@@ -12,6 +12,7 @@ from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of, w
 from multilab.claims.published import printed_number
 from multilab.claims.published import rounds_to as is_rounded_to  # `rounds_to` is a check here
 from multilab.statistics import nemenyi_cd, rank_rows
+from multilab.statistics.result_files import variant_column
 from multilab.statistics.summary import exact_mean
 
 
@@ -196,7 +197,7 @@ def same_every_time(
     numbers: dict[str, Any] = {}
     holds = True
     for method in methods:
-        column = f"{method}-{again}" if again else method
+        column = variant_column(method, again) if again else method
         summary: dict[str, Any] = {}
         for metric in metrics:
             for dataset, rows in evidence.rows(metric, column, datasets).groupby("dataset", sort=False):

@@ -1,7 +1,7 @@
 """Claims of a paper on a page: the sentence, the check, and the numbers of the paper and of the study."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +10,10 @@ from multilab.claims.checks import names_in_checks
 from multilab.claims.pairs import pair_of
 from multilab.claims.paper import Paper
 from multilab.claims.programs import Program
-from multilab.claims.statements import Change, erratum_group
+from multilab.claims.statements import Change, Erratum, erratum_group
 from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
+from multilab.reports.paper.errata import where_text
 from multilab.reports.paper.printed_cells import tally
 
 _TITLES = {"accuracy": "Accuracy", "F_crit": "critical F", "CD": "Nemenyi CD"}
@@ -172,14 +173,18 @@ def evidence_views(report: ReportData, titled: Callable[[str], str] | None = Non
     return views
 
 
-def erratum_evidence(report: ReportData) -> dict[str, tuple[EvidenceView, ...]]:
-    """Return, by erratum, its check if that was made, and the counterfactuals that explain it."""
+def erratum_evidence(report: ReportData, errata: Iterable[Erratum]) -> dict[str, tuple[EvidenceView, ...]]:
+    """Return, by erratum, its check if that was made, and the counterfactuals that explain it.
+
+    An entry of the errata with several values is one, with a row for each value.
+    """
     views = evidence_views(report)
+    about = {erratum.id: where_text(erratum) for erratum in errata}
     shown: dict[str, dict[str, EvidenceView]] = {}
     for name in report.counterfactuals.get("errata") or ():
         group, value = erratum_group(name)
         checked = views[name]
-        numbers = tuple(_in_a_row(part, value.replace("-", ", ").replace("_", " ")) for part in checked.numbers)
+        numbers = tuple(_in_a_row(part, about.get(name, value) if value else "") for part in checked.numbers)
         known = shown.setdefault(group, {})
         same = next((id for id, one in known.items() if one.outcome == checked.outcome and _joins(one, numbers)), None)
         if same is None:

@@ -52,11 +52,12 @@ def note(group: str, entries: Sequence[Erratum], cited: Mapping[str, int] | None
     why = Counter(entry.why for entry in entries).most_common(1)
     reason = why[0][0] if why else ""
     listed = entries if len(entries) > 1 and not (printed and right) else ()
-    values = [(_where(e), e.printed, e.right + (f". {e.why}" if e.why != reason else "")) for e in listed]
+    values = [(where_text(e), e.printed, e.right + (f". {e.why}" if e.why != reason else "")) for e in listed]
     count = sum(n for name, n in (cited or {}).items() if erratum_group(name)[0] == group)
     return Note(group, printed, right, reason, effect, tuple(values), count)
 
 
-def _where(erratum: Erratum) -> str:
+def where_text(erratum: Erratum) -> str:
+    """Return the data set, method and metric that an erratum is about, its id if it is about none."""
     parts = [erratum.where.get(key) for key in ("dataset", "method", "metric")]
     return ", ".join(" ".join(p) if isinstance(p, list) else str(p) for p in parts if p) or erratum.id

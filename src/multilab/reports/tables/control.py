@@ -9,7 +9,7 @@ import pandas as pd
 from multilab.reports.data import ReportData, VariantData, metric_direction, metric_title
 from multilab.reports.tables.entry import Entry, ShortTable, signed_text
 from multilab.statistics import corrected_resampled_p, holm
-from multilab.statistics.result_files import read_table
+from multilab.statistics.result_files import read_table, variant_column
 
 LABELS = "labels.csv"
 _COLUMNS = {"dataset", "method", "label", "rows", "positives", "predicted", "hits"}
@@ -55,7 +55,7 @@ def control_view(report: ReportData) -> ControlView | None:
     if not (report.folder / LABELS).is_file():
         return None
     control = report.info.get("control")
-    variants = [variant for variant in report.variants if f"{control}-{variant.name}" in variant.methods]
+    variants = [variant for variant in report.variants if variant_column(str(control), variant.name) in variant.methods]
     if not variants:
         return None
     bases = list(dict.fromkeys(base for v in variants for base in v.methods.values() if base != control))
@@ -99,7 +99,7 @@ def _gains(report: ReportData, variants: list[VariantData], control: str) -> Ite
         for column, base in variant.methods.items():
             if base == control or column not in wide:
                 continue
-            differences = (wide[column] - wide[f"{control}-{variant.name}"]) * sign
+            differences = (wide[column] - wide[variant_column(control, variant.name)]) * sign
             grouped = differences.groupby(["metric", "dataset"])
             table = grouped.agg(gain="mean", p=_p_of_folds).reset_index()
             yield table.assign(base=base, variant=variant.name)
@@ -138,9 +138,11 @@ def _by_frequency(
     for base, title in titles.items():
         gains = pd.concat(
             [
-                wide[f"{base}-{v.name}"] - wide[f"{control}-{v.name}"]
-                for v in variants
-                if f"{base}-{v.name}" in wide and f"{control}-{v.name}" in wide
+                wide[column] - wide[of_control]
+                for column, of_control in (
+                    (variant_column(base, v.name), variant_column(control, v.name)) for v in variants
+                )
+                if column in wide and of_control in wide
             ]
         )
         means = gains.groupby("bin").mean()

@@ -14,7 +14,7 @@ from multilab.reports.figures.diagrams import rank_figures
 from multilab.reports.tables.entry import Entry, number, signed_text
 from multilab.reports.tables.scores import ScoreTable, score_table
 from multilab.statistics import Comparison
-from multilab.statistics.result_files import read_table, statistics_file
+from multilab.statistics.result_files import read_table, statistics_file, variant_column
 
 _TUNED = {"dataset", "split", "method", "parameter", "value", "best", "tune_seconds"}
 
@@ -86,7 +86,7 @@ def _as_report(report: ReportData, variant: VariantData) -> ReportData:
     """Return the variant as a study of its own, so that the tables of a study can be used."""
     methods = tuple(variant.methods)
     board = replace(report.board, datasets=variant.datasets, methods=methods)
-    control = f"{report.info.get('control')}-{variant.name}"
+    control = variant_column(str(report.info.get("control")), variant.name)
     return replace(
         report,
         info={**report.info, "method_titles": variant.titles, "variants": {}},
