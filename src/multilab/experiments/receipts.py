@@ -66,8 +66,8 @@ def stage_keys(plan: Plan) -> dict[str, list[str]]:
 
 def evaluation_digest() -> str:
     """Return the digest of the metrics and of the code that applies them to stored cells."""
-    experiments = (f"experiments/{name}.py" for name in ("cell_metrics", "evaluate", "label_counts"))
-    return formulas_digest("claims/published.py", *experiments)
+    tables = ("cells/cell_metrics.py", "experiments/evaluate.py", "experiments/label_counts.py")
+    return formulas_digest("claims/published.py", *tables)
 
 
 def _check_datasets(study: Study) -> None:
