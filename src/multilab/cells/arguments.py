@@ -36,12 +36,12 @@ def check_method(method: Method, tuned: bool = False) -> None:
     method.check_installed()
     if method.preprocessing not in PREPROCESSING:
         raise ExperimentError(f"{method.name}: " + unknown_name("preprocessing", method.preprocessing, PREPROCESSING))
-    own = {name: value for name, value in method.params.items() if "__" not in name}
-    _check_mapping(method.name, method.target, own)
+    arguments = {name: value for name, value in method.params.items() if "__" not in name}
+    _check_mapping(method.name, method.target, arguments)
 
-    nested = sorted(set(method.params) - set(own))
+    nested = sorted(set(method.params) - set(arguments))
     try:
-        estimator = build(Method(method.name, method.target, own))
+        estimator = build(Method(method.name, method.target, arguments))
     except AttributeError as error:
         where = f"conf/method/{method.name}.yaml: _target_ {method.target}"
         raise ExperimentError(f"{where}: not a scikit-learn estimator: {error}") from None
@@ -69,16 +69,16 @@ def _check_mapping(name: str, target: str, params: Mapping[str, Any]) -> None:
         signature = inspect.signature(constructor)
     except (TypeError, ValueError):  # some builtins have none
         return
-    known = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    names = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     any_name = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     hints = _hints(constructor)
     short = target.rpartition(".")[2] if "." in name else name
     for argument, value in params.items():
         if argument.startswith("_") and argument.endswith("_"):  # Hydra's own: _target_, _partial_, _convert_
             continue
-        if argument not in known and not any_name:
-            raise ExperimentError(_no_argument(short, argument, known))
-        default = signature.parameters[argument].default if argument in known else None
+        if argument not in names and not any_name:
+            raise ExperimentError(_no_argument(short, argument, names))
+        default = signature.parameters[argument].default if argument in names else None
         is_default = type(value) is type(default) and value == default  # fine, whatever the annotation says
         if not is_default and not _fits(value, hints.get(argument, Any)):
             raise ExperimentError(f"{short}: {argument} must be {_described(hints[argument])}, not {value!r}")
@@ -174,17 +174,17 @@ def _described(hint: Any) -> str:
 
 def _check_names(name: str, estimator: Any, nested: Iterable[str]) -> None:
     """Refuse arguments in scikit-learn's nested form (``estimator__C``) that do not exist."""
-    known = estimator.get_params(deep=True)
+    params = estimator.get_params(deep=True)
     for argument in nested:
-        if argument in known:
+        if argument in params:
             continue
         owner, _, last = argument.rpartition("__")
-        inner = known.get(owner) if owner else estimator
+        inner = params.get(owner) if owner else estimator
         if hasattr(inner, "get_params"):
             title = type(inner).__name__ if owner else name
             raise ExperimentError(f"{name}: {_no_argument(title, last, list(inner.get_params(deep=False)))}")
         if owner and hasattr(estimator, "get_params"):
-            parts = sorted({key.partition("__")[0] for key in known if "__" in key})
+            parts = sorted({key.partition("__")[0] for key in params if "__" in key})
             raise ExperimentError(f"{name}: {unknown_name('nested estimator', owner, parts)}")
 
 

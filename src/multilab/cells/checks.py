@@ -97,7 +97,7 @@ def changed_results(keys: Iterable[str], store: Store, item_of: Callable[[str], 
     """
     today: dict[str, str | None] = {}
     reach: dict[str, frozenset[str]] = {}
-    found = []
+    changed = []
     for key in keys:
         today = today or files_today()
         record = store.record(key)
@@ -115,8 +115,8 @@ def changed_results(keys: Iterable[str], store: Store, item_of: Callable[[str], 
         files = {file: now for file, now in files.items() if now is None or file in reach[computed_by]}
         if files := files | replaced:
             mark = store.root / ".checked" / f"{key}.{json_digest([store.digests(key), files])[:16]}"
-            found.append(Changed(item, _group(item), files, _seconds(record), mark))
-    return found
+            changed.append(Changed(item, _group(item), files, _seconds(record), mark))
+    return changed
 
 
 def _seconds(record: Mapping[str, Any]) -> float:
@@ -129,8 +129,8 @@ def _seconds(record: Mapping[str, Any]) -> float:
 
 def changed_cells(cells: Iterable[StoredCell], inventory: Inventory) -> list[Changed]:
     """Return the finished cells among some of a store that other files have computed."""
-    known = {cell.key: cell for cell in cells if cell.status == "done"}
-    return changed_results(known, inventory.store, lambda key: _rebuilt(known[key], inventory))
+    finished = {cell.key: cell for cell in cells if cell.status == "done"}
+    return changed_results(finished, inventory.store, lambda key: _rebuilt(finished[key], inventory))
 
 
 def _rebuilt(stored: StoredCell, inventory: Inventory) -> Cell | None:
@@ -173,9 +173,11 @@ def _group(item: Item) -> str:
 def standing(found: Iterable[Changed]) -> dict[str, str]:
     """Return of each unchecked result how many of its class are equal, by key: ``2 of 5 of this class equal``."""
     found = list(found)
-    counts, equal = Counter(one.group for one in found), Counter(one.group for one in found if one.equal)
+    counts, equal = Counter(result.group for result in found), Counter(result.group for result in found if result.equal)
     return {
-        one.item.key: f"{equal[one.group]} of {counts[one.group]} of this class equal" for one in found if not one.equal
+        result.item.key: f"{equal[result.group]} of {counts[result.group]} of this class equal"
+        for result in found
+        if not result.equal
     }
 
 
@@ -185,15 +187,15 @@ def standing(found: Iterable[Changed]) -> dict[str, str]:
 def sample(found: Iterable[Changed]) -> list[Changed]:
     """Return of each class the cheapest result and one that the digest of the changed files draws, but no equal one."""
     groups: dict[str, list[Changed]] = {}
-    for one in sorted(found, key=lambda one: (one.seconds, one.item.key)):
-        groups.setdefault(one.group, []).append(one)
+    for result in sorted(found, key=lambda result: (result.seconds, result.item.key)):
+        groups.setdefault(result.group, []).append(result)
     drawn = []
     for group in groups.values():
-        number = int(json_digest(dict(item for one in group for item in one.files.items())), 16)
-        others = sorted(group[1:], key=lambda one: one.item.key)
+        number = int(json_digest(dict(item for result in group for item in result.files.items())), 16)
+        others = sorted(group[1:], key=lambda result: result.item.key)
         drawn += [others[number % len(others)]] if others else []
-    chosen = [*(group[0] for group in groups.values()), *sorted(drawn, key=lambda one: one.seconds)]
-    return [one for one in chosen if not one.equal]
+    chosen = [*(group[0] for group in groups.values()), *sorted(drawn, key=lambda result: result.seconds)]
+    return [result for result in chosen if not result.equal]
 
 
 def recompute(chosen: Sequence[Changed], store: Store, run: Run, seconds: float = math.inf) -> dict[str, str]:
@@ -208,15 +210,15 @@ def recompute(chosen: Sequence[Changed], store: Store, run: Run, seconds: float 
     rebuilt = [_rebuilt(inventory.read(c.item.key), inventory) if isinstance(c.item, Cell) else c.item for c in chosen]
     items = [item for item in rebuilt if item is not None and not _ends_by_the_clock(item)]
     with TemporaryDirectory(prefix="multilab-check-") as folder:
-        own = Store(folder)
+        fresh = Store(folder)
         read = {cell.key for item in items for cell in (item.reads if isinstance(item, Cell) else item.needs)}
         for key in read - {item.key for item in items}:
             if store.has(key):
-                shutil.copytree(store.path(key), own.path(key))
-        run(items, own, seconds)
-        done = [one for one in chosen if own.has(one.item.key)]
-        differences = {one.item.key: _difference(store, own, one.item.key) for one in done}
-        _mark([one for one in done if not differences[one.item.key]], own)
+                shutil.copytree(store.path(key), fresh.path(key))
+        run(items, fresh, seconds)
+        done = [result for result in chosen if fresh.has(result.item.key)]
+        differences = {result.item.key: _difference(store, fresh, result.item.key) for result in done}
+        _mark([result for result in done if not differences[result.item.key]], fresh)
     return differences
 
 
@@ -227,12 +229,12 @@ def _ends_by_the_clock(item: Item) -> bool:
 
 def _mark(equal: Iterable[Changed], own: Store) -> None:
     """Mark results that are equal to those of another store, unless other files than today's have computed these."""
-    for one in equal:
-        used = recorded_code(own.record(one.item.key)).files
-        if all(used.get(file, digest) == digest for file, digest in one.files.items()):
+    for result in equal:
+        used = recorded_code(own.record(result.item.key)).files
+        if all(used.get(file, digest) == digest for file, digest in result.files.items()):
             with suppress(OSError):  # a store that may only be read
-                one.mark.parent.mkdir(exist_ok=True)
-                one.mark.touch()
+                result.mark.parent.mkdir(exist_ok=True)
+                result.mark.touch()
 
 
 def _difference(before: Store, after: Store, key: str) -> str:
@@ -279,23 +281,23 @@ def refresh(items: Sequence[Item], store: Store, run: Callable[[Store], dict[str
     dict of str to str
         What ``run`` returned.
     """
-    known = {item.key: item for item in items}
+    by_key = {item.key: item for item in items}
     # results travel from the workers of a cluster, which do not see this folder
     with TemporaryDirectory(prefix="multilab-fresh-") as folder, using(replace(current(), store=None)):
-        own = Store(folder)
-        failed = run(own)
-        stored = [key for key in own.finished() if store.has(key)]
-        different = {key: text for key in stored if (text := _difference(store, own, key))}
-        _mark(changed_results([key for key in stored if key not in different], store, known.get), own)
-        for key in {*own.finished()} - ({*stored} - {*different}):
-            store.replace(key, {path.name: path.read_bytes() for path in own.path(key).iterdir()})
-        for key in known:
-            if failure := own.failure(key):
+        fresh = Store(folder)
+        failed = run(fresh)
+        stored = [key for key in fresh.finished() if store.has(key)]
+        different = {key: text for key in stored if (text := _difference(store, fresh, key))}
+        _mark(changed_results([key for key in stored if key not in different], store, by_key.get), fresh)
+        for key in {*fresh.finished()} - ({*stored} - {*different}):
+            store.replace(key, {path.name: path.read_bytes() for path in fresh.path(key).iterdir()})
+        for key in by_key:
+            if failure := fresh.failure(key):
                 store.write_failure(key, failure)
     if stored:
         print(f"fresh: {len(stored) - len(different)} of {len(stored)} stored results are equal")
     for key, text in different.items():
-        print(f"  different, replaced: {known[key].label if key in known else key[:12]}: {text}")
+        print(f"  different, replaced: {by_key[key].label if key in by_key else key[:12]}: {text}")
     return failed
 
 
@@ -314,7 +316,7 @@ class _Command:
 
     def close(self) -> None:
         """Print the line of the command, if there is anything to say."""
-        equal = sum(one.equal for one in self.found)
+        equal = sum(result.equal for result in self.found)
         if self.recomputed or equal < len(self.found):
             print(
                 f"note: {len(self.found)} stored results were computed before {_named(self.found)} changed; {equal} "
@@ -337,7 +339,7 @@ def _command() -> tuple[_Command, bool]:
 
 def _named(found: Iterable[Changed]) -> str:
     """Return the first of the files that have changed, and the number of the others."""
-    names = {name for one in found for name in one.files}
+    names = {name for result in found for name in result.files}
     first, *others = sorted(names, key=lambda name: (not name.endswith(".py"), name))
     return printable(f"{first} (and {len(others)} more)" if others else first)
 
@@ -371,18 +373,18 @@ def check_met(items: Iterable[Item], store: Store, run: Run, seconds: float = _S
         note_earlier(store)
     met = {item.key: item for item in items if (store.root, item.key) not in command.met and store.has(item.key)}
     command.met |= {(store.root, key) for key in met}
-    found = changed_results(met, store, met.get)
-    command.found += found
-    for one in sample(found):
+    changed = changed_results(met, store, met.get)
+    command.found += changed
+    for result in sample(changed):
         left = min(command.left, seconds) - (time.monotonic() - began)
-        if 0 < left >= one.seconds:
-            differences = recompute([one], store, run, left)
+        if 0 < left >= result.seconds:
+            differences = recompute([result], store, run, left)
             command.recomputed += len(differences)
-            if text := differences.get(one.item.key):
+            if text := differences.get(result.item.key):
                 command.found, command.recomputed = [], 0
                 raise DifferentResultError(
-                    f"{one.group}: {one.item.label} was stored before {_named([one])} changed, and recomputed it "
-                    f"differs: {text}. {advice([one])}"
+                    f"{result.group}: {result.item.label} was stored before {_named([result])} changed, and "
+                    f"recomputed it differs: {text}. {advice([result])}"
                 )
     command.left -= time.monotonic() - began
     if not closes:
@@ -391,7 +393,7 @@ def check_met(items: Iterable[Item], store: Store, run: Run, seconds: float = _S
 
 def advice(differing: Iterable[Changed]) -> str:
     """Return what to do about results that differ."""
-    items = [one.item for one in differing]
+    items = [result.item for result in differing]
     methods = ",".join(dict.fromkeys(i.method.name if isinstance(i, Cell) else i.method for i in items))
     return (
         "If the new numbers are right, raise results_version of the class that changed (`multilab gate` names it), or "

@@ -69,8 +69,8 @@ def read_settings(group: str, name: str) -> dict[str, Any]:
         If there is no such file, or it is not a mapping in valid YAML.
     """
     path = settings_path(group, name)
-    own = own_conf_dir()
-    for candidate in (path, own / group / path.name) if own else (path,):
+    folder = own_conf_dir()
+    for candidate in (path, folder / group / path.name) if folder else (path,):
         if kind := not_a_file(candidate):
             raise ExperimentError(f"{candidate}: it is {kind}; settings are a YAML file")
     if not path.is_file():
@@ -180,13 +180,13 @@ def settings_path(group: str, name: str) -> Path:
     if name in entrant_names(group):
         package = conf_dir() / _ENTRANTS[group] / f"{name}.yaml"
     folder = own_conf_dir()
-    own = _named.get((group, name)) or (folder / group / f"{name}.yaml" if folder else package)
-    if own == package or not own.is_file():
+    file = _named.get((group, name)) or (folder / group / f"{name}.yaml" if folder else package)
+    if file == package or not file.is_file():
         return package
     if package.is_file():
-        raise ExperimentError(f"the package has a {group} {name!r} too; rename or delete {own}")
-    _make_importable(own)
-    return own
+        raise ExperimentError(f"the package has a {group} {name!r} too; rename or delete {file}")
+    _make_importable(file)
+    return file
 
 
 def named_file(group: str, text: str) -> str:

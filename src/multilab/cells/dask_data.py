@@ -52,9 +52,9 @@ def _files(name: str) -> dict[str, bytes]:
     """Return the files of a dataset by their names next to its card, and the card."""
     card = datasets.card(name)
     paths = {}
-    for found in find_files(card):  # one from a mirror or a cache gets its place next to the card
-        ending = found.path.name.removeprefix(Path(found.file.path).name)
-        paths[found.file.path + ending] = found.path
+    for local_file in find_files(card):  # one from a mirror or a cache gets its place next to the card
+        ending = local_file.path.name.removeprefix(Path(local_file.file.path).name)
+        paths[local_file.file.path + ending] = local_file.path
     paths |= {path.relative_to(card.location.parent).as_posix(): path for path in card.label_files.values()}
     paths[card.location.name] = card.location
     return {place: path.read_bytes() for place, path in paths.items()}

@@ -245,8 +245,8 @@ def _check_versions(client: Client, engine: Engine, workers: list[str] | None = 
         answers = client.sync(ask, callback_timeout=min(5.0, engine.patience))
     except Exception:  # a worker or the scheduler goes, or is stopped: the cells wait for it
         return
-    own = _version()
-    other = sorted(name for name, found in answers.items() if found != own and not isinstance(found, OSError))
+    here = _version()
+    other = sorted(name for name, version in answers.items() if version != here and not isinstance(version, OSError))
     if other:
         raise ExperimentError(
             f"{len(other)} of {len(answers)} workers of {engine.where} have another version of multilab, the first: "
@@ -308,7 +308,7 @@ def _warm_up(client: Client, engine: Engine, cell: Cell) -> None:
 
     try:
         where = {"allow_other_workers": True, "pure": False}
-        futures = [client.submit(_warm, cell, workers=[one], **where) for one in client.nthreads()]
+        futures = [client.submit(_warm, cell, workers=[worker], **where) for worker in client.nthreads()]
         for future in futures:
             future.exception(timeout=_START)  # the cells meet what is wrong
     except (OSError, TimeoutError, CancelledError, ClosedClientError):
@@ -381,7 +381,7 @@ class _Run:
     def settled(self, items: Sequence[Item], deadline: float | None = None) -> Iterator[tuple[Item, str | None]]:
         """Yield the items as they finish, with the reasons of failures."""
         waiting = {item.key: item for item in items}
-        known: dict[str, Item] = dict(waiting)
+        by_key: dict[str, Item] = dict(waiting)
         running: dict[str, Item] = {}
         lost = 0
         while waiting or running:
@@ -416,7 +416,7 @@ class _Run:
             if waiting and any(answer is None for _, answer in finished):
                 lost += 1
                 waiting = {**running, **waiting}
-                waiting, running = {key: item for key, item in known.items() if key in waiting}, {}
+                waiting, running = {key: item for key, item in by_key.items() if key in waiting}, {}
                 self._reconnect(lost)
                 _send_data(self._client, self._engine, waiting.values())  # a scheduler may have been started again
 
@@ -772,9 +772,9 @@ def _folder(token: str, worker: Any) -> Path:
 
 def _sweep(worker: Any) -> None:
     """Remove the folders of runs of which this worker has no task: a command that is killed cannot."""
-    known = " ".join(map(str, list(worker.state.tasks)))
+    task_names = " ".join(map(str, list(worker.state.tasks)))
     for folder in Path(worker.local_directory).glob("cells-*"):
-        if folder.name.removeprefix("cells-") not in known:
+        if folder.name.removeprefix("cells-") not in task_names:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -796,9 +796,9 @@ def _compute_here(item: Item, key: str, root: str, limits: CellLimits | None, wo
 
 def _check_same(item: Item, key: str) -> None:
     """Refuse to compute under a key what another machine's code, libraries or data give."""
-    own: Item = replace(item)
-    if own.key != key:
-        changed = [name for name in own.identity if own.identity[name] != item.identity.get(name)]
+    rebuilt: Item = replace(item)
+    if rebuilt.key != key:
+        changed = [name for name in rebuilt.identity if rebuilt.identity[name] != item.identity.get(name)]
         raise ExperimentError(
             f"{socket.gethostname()} has another {' and another '.join(changed) or 'identity'} of {item.label}: its "
             "multilab, its settings (the folder conf where it was started) and its libraries must be those of here"
@@ -831,5 +831,5 @@ def search_here(cell: Cell, key: str, plan: Tuning, name: str, journal: bytes) -
         path.parent.mkdir(parents=True)
         if journal:
             path.write_bytes(journal)
-        found = plan.search(cell, inner_rows(cell, plan, store), path, None, name)
-        return found.trials, found.journal
+        result = plan.search(cell, inner_rows(cell, plan, store), path, None, name)
+        return result.trials, result.journal

@@ -118,18 +118,18 @@ def engine_from(location: str, settings: Any, address: str | None = None) -> Eng
     ExperimentError
         If they are not those of an engine, or do not say where its scheduler is.
     """
-    known = ("kind", "address", "scheduler_file", "tls", "store", "patience")
-    check_setting_names(location, "engine", settings, known)
-    given = {name: value for name, value in settings.items() if value is not None}
-    kind = given.get("kind", "local")
+    names = ("kind", "address", "scheduler_file", "tls", "store", "patience")
+    check_setting_names(location, "engine", settings, names)
+    options = {name: value for name, value in settings.items() if value is not None}
+    kind = options.get("kind", "local")
     if kind not in _KINDS:
         raise ExperimentError(f"{location}: kind must be one of {', '.join(_KINDS)}, not {kind!r}")
-    tls = given.pop("tls", {})
+    tls = options.pop("tls", {})
     check_setting_names(f"{location}: tls", "certificate", tls, _TLS)
-    patience = given.get("patience", 30.0)
+    patience = options.get("patience", 30.0)
     if isinstance(patience, bool) or not isinstance(patience, int | float) or patience <= 0:
         raise ExperimentError(f"{location}: patience must be a number of seconds, not {patience!r}")
-    engine = Engine(**{**given, "tls": {name: str(path) for name, path in tls.items() if path is not None}})
+    engine = Engine(**{**options, "tls": {name: str(path) for name, path in tls.items() if path is not None}})
     engine = replace(engine, address=address, scheduler_file=None) if address else engine
     if engine.is_local:
         if engine.address:

@@ -154,12 +154,12 @@ class Inventory:
         dataset, method, status : str
             Names or patterns (``mlwse_*``), separated by commas.
         """
-        own = _own_digests(dataset)
+        own_names = _own_digests(dataset)
         for folder in sorted(self.store.root.glob("*")):
             if not (re.fullmatch("[0-9a-f]{64}", folder.name) and folder.is_dir()):
                 continue
             cell = self.read(folder.name)
-            if name := own.get(cell.parts.get("dataset", "")):  # computed when the same data had another name
+            if name := own_names.get(cell.parts.get("dataset", "")):  # computed when the same data had another name
                 cell = replace(cell, record={**cell.record, "dataset": name})
             wanted = _matches(cell.dataset, dataset) and _matches(cell.status, status)
             if wanted and (_matches(cell.method, method) or _matches(cell.record.get("method", ""), method)):
@@ -167,17 +167,17 @@ class Inventory:
 
     def settings(self, cell: StoredCell) -> list[str]:
         """Return the settings that differ from the method's YAML and the defaults of ``train``, as ``name=value``."""
-        parts, own = cell.parts, _loaded(cell.method)
-        if own and own.target != cell.settings.get("_target_", own.target):  # of the portfolio of `compare`
-            own = None
+        parts, method = cell.parts, _loaded(cell.method)
+        if method and method.target != cell.settings.get("_target_", method.target):  # of the portfolio of `compare`
+            method = None
         before: dict[str, Any] = {"preprocessing": "none"}
         after = {"preprocessing": parts.get("preprocessing", "none")}
-        if own:
-            before, after = {**own.identity(), "preprocessing": own.preprocessing}, {**cell.settings, **after}
+        if method:
+            before, after = {**method.identity(), "preprocessing": method.preprocessing}, {**cell.settings, **after}
         members = [self.read(key).method for key in parts.get("reads", [])[::2]]
-        if own and own.base_scores and "?" not in members:
-            before["base_scores"], after["base_scores"] = list(own.base_scores), members
-        texts = [] if own or not cell.settings else [setting_text(cell.settings)]  # the class
+        if method and method.base_scores and "?" not in members:
+            before["base_scores"], after["base_scores"] = list(method.base_scores), members
+        texts = [] if method or not cell.settings else [setting_text(cell.settings)]  # the class
         texts += [f"{name}={setting_text(value)}" for name, value in argument_changes(before, after).items()]
         if "tune" in parts:
             block = {**vars(Tuning()), "n_trials": None}
@@ -221,16 +221,16 @@ class Inventory:
         identifier = cell.dataset, canonical_json(cell.protocol)
         if identifier not in self._digests:
             meta = datasets.prepared_meta(cell.dataset)
-            known = meta is not None and cell.protocol
-            splits = model_selection.split_digests(cell.dataset, cell.protocol) if known else None
+            prepared = meta is not None and cell.protocol
+            splits = model_selection.split_digests(cell.dataset, cell.protocol) if prepared else None
             self._digests[identifier] = (meta or {}).get("digest"), splits
         data, splits = self._digests[identifier]
         return data, None if cell.inner_fold is not None or cell.split < 0 else splits
 
     def rebuilt(self, cell: StoredCell) -> Cell:
         """Return the unit of work of a stored cell under the current code."""
-        parts, own = cell.parts, _loaded(cell.method)
-        _check_targets(cell, own)
+        parts, loaded = cell.parts, _loaded(cell.method)
+        _check_targets(cell, loaded)
         params, tune = dict(cell.settings), dict(parts.get("tune", {}))
         members = [self.read(key) for key in parts["reads"][::2]]
         inner = parts.get("inner_cv") or next((m.parts["inner_cv"] for m in members if "inner_cv" in m.parts), None)
@@ -240,7 +240,7 @@ class Inventory:
             params=params,
             preprocessing=parts["preprocessing"],
             base_scores=tuple(member.method for member in members),
-            inner_cv=inner or (own.inner_cv if own else InnerFolds()),
+            inner_cv=inner or (loaded.inner_cv if loaded else InnerFolds()),
             save_attributes=tuple(parts.get("save_attributes", ())),
             search=tune.pop("search", {}),
             seed_name=parts.get("seed_name", ""),
@@ -257,9 +257,9 @@ class Inventory:
 
         They are kept in the store, so that a second listing reads text only.
         """
-        kept = kept_metrics(cell.key, self.store, conventions)
-        if kept is not None:
-            return kept
+        stored = kept_metrics(cell.key, self.store, conventions)
+        if stored is not None:
+            return stored
         if cell.protocol is None:
             raise ExperimentError(f"{self.store.path(cell.key)}: config.yaml is missing or names no protocol")
         split_refs(cell.dataset, cell.protocol)  # prepares the data where that was not done yet
@@ -290,9 +290,9 @@ def note_earlier(store: Store) -> None:
 
 def _check_targets(cell: StoredCell, own: Method | None) -> None:
     """Refuse a record whose classes are neither ours nor those of the method's YAML: a key imports its classes."""
-    known = {"multilab", "sklearn", *(class_names(own.identity()) if own else ())}
+    allowed = {"multilab", "sklearn", *(class_names(own.identity()) if own else ())}
     for target in class_names(cell.settings):
-        if target not in known and target.partition(".")[0] not in known:
+        if target not in allowed and target.partition(".")[0] not in allowed:
             raise ExperimentError(f"names {target}, which no method of this name has")
 
 
@@ -311,9 +311,9 @@ def check_runnable(cell: StoredCell) -> None:
     ExperimentError
         Naming the setting.
     """
-    own = _loaded(cell.method)
-    known = own.identity() if own else {}
-    classes, here = class_names(known), set(map(canonical_json, _leaves(known)))
+    method = _loaded(cell.method)
+    settings = method.identity() if method else {}
+    classes, here = class_names(settings), set(map(canonical_json, _leaves(settings)))
     for path, value in _leaves(cell.settings):
         if path[-1] == "_target_":
             built = value in classes or _is_built(value)
@@ -329,11 +329,11 @@ def _is_built(target: Any) -> bool:
     """Return whether a dotted name is that of a class of scikit-learn or of this package that a record may name."""
     if not isinstance(target, str) or target.partition(".")[0] not in ("multilab", "sklearn"):
         return False
-    found = located(target)
+    cls = located(target)
     return (
-        isinstance(found, type)
-        and issubclass(found, _BUILT)
-        and found.__module__.startswith(("multilab.methods.", "multilab.decision.", "sklearn."))
+        isinstance(cls, type)
+        and issubclass(cls, _BUILT)
+        and cls.__module__.startswith(("multilab.methods.", "multilab.decision.", "sklearn."))
     )
 
 
@@ -391,9 +391,9 @@ def _parsed(block: str) -> Any:
 def _own_digests(names: str) -> dict[str, str]:
     """Return the digests of those of the datasets, separated by commas, that are a user's own, with their names."""
     folders = [own_dir(), files_dir()]
-    own = [name for name in names.split(",") if any((folder / f"{name}.yaml").is_file() for folder in folders)]
+    own_names = [name for name in names.split(",") if any((folder / f"{name}.yaml").is_file() for folder in folders)]
     digests = {}
-    for name in own:
+    for name in own_names:
         with contextlib.suppress(datasets.DatasetError):  # the file is gone or has changed
             digests[datasets.prepare(name).meta["digest"]] = name
     return digests

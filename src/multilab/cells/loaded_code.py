@@ -104,7 +104,7 @@ def reached(item: Any) -> frozenset[str]:
     """
     if item.own_modules():
         return frozenset(package_files().values())
-    modules = frozenset(getattr(one, "__module__", None) or one.__name__ for one in item.code())
+    modules = frozenset(getattr(thing, "__module__", None) or thing.__name__ for thing in item.code())
     return _imported_from(modules) | {"cells/rows.py"}  # which imports the encoder, too, for tables only
 
 
@@ -122,7 +122,7 @@ def _imported_from(modules: frozenset[str]) -> frozenset[str]:
 @functools.cache
 def _imports(module: str) -> frozenset[str]:
     """Return the modules that one of the package imports; all of a package from which it imports more than modules."""
-    files, found = package_files(), set[str]()
+    files, modules = package_files(), set[str]()
     path = _PACKAGE / files[module]
     try:
         references = list(imports_in(path.read_bytes(), module, path))
@@ -130,8 +130,8 @@ def _imports(module: str) -> frozenset[str]:
         return frozenset(files)
     for reference in references:
         chain = [name for name in itertools.accumulate(reference.split("."), "{}.{}".format) if name in files]
-        found.update(chain)
+        modules.update(chain)
         in_the_key = chain and chain[-1] in _IN_THE_KEY and not module.startswith("multilab.papers.")
         if chain and not in_the_key and files[chain[-1]].endswith("__init__.py"):
-            found.update(name for name in files if name.startswith(f"{chain[-1]}."))
-    return frozenset(found)
+            modules.update(name for name in files if name.startswith(f"{chain[-1]}."))
+    return frozenset(modules)

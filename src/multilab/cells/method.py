@@ -132,9 +132,9 @@ class Method:
         target = params.pop("_target_", None)
         if not isinstance(target, str):
             raise ExperimentError(f"{where}: no _target_; name the estimator class there")
-        own = {key: params.pop(key) for key in METHOD_KEYS if key in params}
-        own = {"title": name} | {key: value for key, value in own.items() if value is not None}
-        return convert(own, cls, where, error=ExperimentError, name=name, target=target, params=params)
+        settings = {key: params.pop(key) for key in METHOD_KEYS if key in params}
+        settings = {"title": name} | {key: value for key, value in settings.items() if value is not None}
+        return convert(settings, cls, where, error=ExperimentError, name=name, target=target, params=params)
 
     def with_params(self, changes: Mapping[str, Any]) -> Method:
         """Return the method with some arguments changed; ``preprocessing`` and ``base_scores`` may be among them."""
@@ -228,11 +228,11 @@ def build(method: Method) -> Any:
     ExperimentError
         There is no such class, or it refuses its arguments.
     """
-    own = {name: value for name, value in method.identity().items() if "__" not in name}
+    settings = {name: value for name, value in method.identity().items() if "__" not in name}
     nested = {name: value for name, value in method.params.items() if "__" in name}
     estimator = None
     try:
-        estimator = _built(own)
+        estimator = _built(settings)
         return estimator.set_params(**nested)
     except Exception as error:  # whatever a constructor raises
         if estimator is not None and isinstance(error, AttributeError):
@@ -268,14 +268,14 @@ def located(target: str) -> Any:
         A module of this package needs a library that is not installed; the command line names it.
     """
     try:
-        found = pydoc.locate(target)
+        thing = pydoc.locate(target)
     except pydoc.ErrorDuringImport as error:
         if target.startswith("multilab.") and isinstance(error.value, ModuleNotFoundError):
             raise error.value from None
         raise ExperimentError(f"{target} cannot be imported: {' '.join(str(error.value).split())[:300]}") from None
-    if found is None:
+    if thing is None:
         raise ExperimentError(f"there is no {target}")
-    return found
+    return thing
 
 
 _OF_HYDRA = ("_target_", "_args_", "_partial_")
@@ -293,7 +293,7 @@ def makes_dense(method: Method) -> bool:
     return _makes_dense(method.target, json.dumps(method.params, sort_keys=True, default=str))
 
 
-METHOD_KEYS = tuple(one.name for one in fields(Method) if one.metadata.get("in_file", True))
+METHOD_KEYS = tuple(setting.name for setting in fields(Method) if setting.metadata.get("in_file", True))
 """Keys of a method's YAML that are no arguments of its estimator."""
 
 _installed: dict[tuple[str, ...], OutsideCode] = {(): OutsideCode({}, {})}
@@ -305,7 +305,7 @@ def _defaults(target: str) -> dict[str, Any]:
         parameters = inspect.signature(located(target)).parameters.values()
     except (TypeError, ValueError):  # a function of a compiled module may have no signature
         return {}
-    return {one.name: one.default for one in parameters if one.default is not one.empty}
+    return {parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty}
 
 
 def _without_defaults(value: Any, files: Container[str]) -> Any:
@@ -316,8 +316,8 @@ def _without_defaults(value: Any, files: Container[str]) -> Any:
         return value
     targets = class_names({name: item for name, item in value.items() if not isinstance(item, Mapping | list | tuple)})
     defaults = _defaults(targets[0]) if "_target_" in value and targets else {}
-    kept = {name: item for name, item in value.items() if name not in defaults or not _same(item, defaults[name])}
-    named = {name: _without_defaults(item, files) for name, item in kept.items()}
+    changed = {name: item for name, item in value.items() if name not in defaults or not _same(item, defaults[name])}
+    named = {name: _without_defaults(item, files) for name, item in changed.items()}
     key = "path" if value.get("_target_") in _LOOKUPS else "_target_"
     if isinstance(target := value.get(key), str) and (target.startswith("multilab.") or target in files):
         named[key] = target.rpartition(".")[2]
@@ -342,8 +342,8 @@ def names_in(settings: Any) -> Iterator[str]:
 
 def named_metrics(names: Collection[str]) -> list[Any]:
     """Return the functions of the metrics among some names."""
-    known = {**ALL_METRICS, **paper_metrics()}
-    return [known[name].formula for name in sorted(names) if name in known]
+    metrics = {**ALL_METRICS, **paper_metrics()}
+    return [metrics[name].formula for name in sorted(names) if name in metrics]
 
 
 _LOOKUPS = (
@@ -378,8 +378,8 @@ def family_of(method: Method) -> str:
     targets = class_names(method.identity())
     if targets[0].startswith("multilab.decision."):
         return "decision"
-    own = [target for target in targets if target.startswith("multilab.methods.")]
-    return own[0].split(".")[2] if own else targets[0].split(".")[0]
+    package_targets = [target for target in targets if target.startswith("multilab.methods.")]
+    return package_targets[0].split(".")[2] if package_targets else targets[0].split(".")[0]
 
 
 def load_method(name: str) -> Method:

@@ -94,12 +94,12 @@ def check_record(record: Any) -> None:
     if is_deep(record):
         raise ExperimentError("its record is not one of ours: it is nested too deeply")
     try:
-        known = msgspec.convert(record, _Record)
+        content = msgspec.convert(record, _Record)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ExperimentError(f"its record is not one of ours: {' '.join(str(error).split())[:200]}") from None
-    if any(isinstance(value, float) and not math.isfinite(value) for value in msgspec.structs.astuple(known)):
+    if any(isinstance(value, float) and not math.isfinite(value) for value in msgspec.structs.astuple(content)):
         raise ExperimentError("its record is not one of ours: a time is not a number")
-    check_arguments(known.tuned, known.parts.tune.get("search"))
+    check_arguments(content.tuned, content.parts.tune.get("search"))
 
 
 def recorded_code(record: Any) -> RecordedCode:

@@ -58,8 +58,8 @@ class Store:
         try:
             digests = read_json(folder / "DONE")
             for name, digest in digests.items():
-                found, record_key = _read(folder / name)
-                if found != digest or record_key not in (None, key):  # the latter: a folder that was copied or renamed
+                sha256, record_key = _read(folder / name)
+                if sha256 != digest or record_key not in (None, key):  # the latter: a folder that was copied or renamed
                     return None
         except (OSError, ValueError, AttributeError, KeyError, TypeError):
             return None

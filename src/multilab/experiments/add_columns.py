@@ -80,9 +80,9 @@ def add(store: Store, study: str, retry: bool = False) -> int:
     order = {cell.row: position for position, cell in enumerate(cells)}
     results, costs, chosen, missing = (_merged(parts, order) for parts in tables)
     _check_quantities(results, compared, folder)
-    known = _wanted(committed.sampling(cells), compared)
+    sampled = _wanted(committed.sampling(cells), compared)
     here = [cell for cell in cells if store.has(cell.key)]
-    errors = _merged((known, sampling_errors(described, here, store, published)), order)
+    errors = _merged((sampled, sampling_errors(described, here, store, published)), order)
     write_results(folder, results, costs, chosen, errors.drop_duplicates([*CELL, "metric"], keep="last"), missing)
     record_checksums(folder, TABLES)
     print(f"{folder / SCORES}: {len(cells) - len(missing)} results of {len(described.all_methods)} columns")
@@ -110,12 +110,12 @@ class _Committed:
             return pd.DataFrame()
         table = read_table(path, [*CELL, *([name] if name else [])], text=file == "tuned.csv")  # its JSON null is text
         table = table.astype({"split": int}).merge(self._locations, on=CELL)
-        own = dict(iter(table.groupby([*CELL, "key"], sort=False)))
+        by_column = dict(iter(table.groupby([*CELL, "key"], sort=False)))
         distinct = table.drop_duplicates(["key", *([name] if name else [])])
         by_key = dict(iter(distinct.groupby("key", sort=False)))
         seen, parts = set(), []
         for cell in cells:
-            rows = own.get((*cell.row, _short(cell)), by_key.get(_short(cell)))
+            rows = by_column.get((*cell.row, _short(cell)), by_key.get(_short(cell)))
             if rows is not None and not (once and (cell.key, cell.method.name) in seen):
                 seen.add((cell.key, cell.method.name))
                 parts.append(rows.assign(**dict(zip(CELL, cell.row, strict=True))))

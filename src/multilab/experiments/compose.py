@@ -71,16 +71,16 @@ class FileConfigSource(file_config_source.FileConfigSource):
 
     def load_config(self, config_path: str) -> ConfigResult:
         """Return the content of a settings file: of the package, of an arena entrant, or of the user."""
-        own = _own(config_path)
-        if own is None:
+        path = _own(config_path)
+        if path is None:
             return super().load_config(config_path)
-        return FileConfigSource(self.provider, str(own.parent)).load_config(own.name)
+        return FileConfigSource(self.provider, str(path.parent)).load_config(path.name)
 
     def list(self, config_path: str, results_filter: Any) -> list[str]:
         """Return the settings and groups of a group."""
         entries = super().list(config_path, results_filter)
-        own = _others(config_path.strip("/")) if config_path else []
-        return sorted({*(e for e in entries if not _is_card(os.path.join(config_path, e))), *own})
+        others = _others(config_path.strip("/")) if config_path else []
+        return sorted({*(e for e in entries if not _is_card(os.path.join(config_path, e))), *others})
 
 
 def _own(config_path: str) -> Path | None:
@@ -187,12 +187,12 @@ def planned_jobs(plan: Callable[[Any], tuple[Engine, Any]], overrides: Sequence[
     ExperimentError
         If a launcher of Hydra is named too.
     """
-    given = [word for word in overrides if re.match(r"\+*(engine|hydra/launcher)[=.]", word)]
-    if os.environ.get("MULTILAB_ENGINE", "local") == "local" and not any("engine" in word for word in given):
+    engine_words = [word for word in overrides if re.match(r"\+*(engine|hydra/launcher)[=.]", word)]
+    if os.environ.get("MULTILAB_ENGINE", "local") == "local" and not any("engine" in word for word in engine_words):
         return []
     if not any(word in ("-m", "--multirun") for word in overrides):
         return []
-    launcher = next((word for word in given if "launcher" in word), None)
+    launcher = next((word for word in engine_words if "launcher" in word), None)
     if launcher:
         raise ExperimentError(f"{launcher} and an engine exclude each other; leave one of them out")
     with TemporaryDirectory() as folder:
@@ -298,9 +298,9 @@ def _chosen(argument: str) -> list[str]:
 
 def check_dataset(name: str) -> None:
     """Refuse a dataset that has no valid card or is unavailable."""
-    known = datasets.cards()
-    if name not in known and not (files_dir() / f"{name}.yaml").is_file():
-        raise ExperimentError(unknown_name("dataset", name, known, f"{command('multilab')} datasets list"))
+    names = datasets.cards()
+    if name not in names and not (files_dir() / f"{name}.yaml").is_file():
+        raise ExperimentError(unknown_name("dataset", name, names, f"{command('multilab')} datasets list"))
     card = datasets.card(name)
     if not card.available:
         raise ExperimentError(f"dataset {name} is unavailable: {card.reason}")
@@ -388,10 +388,10 @@ def _one_line(error: Exception) -> ExperimentError:
             listed = f"{program} methods list" if group == "method" else ""
             return ExperimentError(unknown_name(group, name, error.options or (), listed))
     key = re.search(r"Could not override '([^']+)'", message)
-    known = _known_settings()
-    if key and key[1] not in known:
-        match = closest(key[1], known)
-        hint = f"; did you mean {match}?" if match else f"; there are: {', '.join(known)}"
+    settings = _known_settings()
+    if key and key[1] not in settings:
+        match = closest(key[1], settings)
+        hint = f"; did you mean {match}?" if match else f"; there are: {', '.join(settings)}"
         return ExperimentError(f"no setting is called {key[1]!r}{hint} (`{program} train --cfg job` shows all values)")
     return ExperimentError(f"{message} (`{program} train --cfg job` shows all settings)")
 

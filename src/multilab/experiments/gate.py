@@ -366,8 +366,8 @@ def _means_of_one_column(study: Study, done: list[Any], computed: Numbers, expec
     dataset, _, method = done[0].row
     printed = _printed_means(study, dataset, method)
     cells = [cell_name(cell) for cell in done]
-    known = set.intersection(*({*computed[cell]} & {*expected.get(cell, ())} for cell in cells))
-    metrics = [metric for metric in dict.fromkeys((*study.metrics, *printed)) if metric in known]
+    shared = set.intersection(*({*computed[cell]} & {*expected.get(cell, ())} for cell in cells))
+    metrics = [metric for metric in dict.fromkeys((*study.metrics, *printed)) if metric in shared]
     if not metrics:
         return []
     rows = [("", "recomputed", "committed", "printed" if printed else "")]

@@ -83,8 +83,8 @@ def study_cells(study: Study, method: str, refs: Iterable[SplitRef] | None = Non
     datasets, splits = study.datasets_of(method), study.splits_of(method)
     chosen = [ref for name in datasets for ref in split_refs(name, study.protocol_of(name))] if refs is None else refs
     n_repeats, _ = study.repetitions_of(method)
-    own = [ref for ref in chosen if ref.dataset in datasets and (splits is None or ref.split < splits)]
-    repeated = _repeated(own, n_repeats)
+    method_refs = [ref for ref in chosen if ref.dataset in datasets and (splits is None or ref.split < splits)]
+    repeated = _repeated(method_refs, n_repeats)
     by_dataset = {name: study.method(method, name) for name in datasets}
     return [cell_for(ref, by_dataset[ref.dataset], study) for ref in repeated]
 
@@ -99,9 +99,9 @@ def _repeated(refs: list[SplitRef], n_repeats: int) -> list[SplitRef]:
     """Return the splits of each dataset ``n_repeats`` times, with consecutive numbers."""
     repeated = []
     for _, group in itertools.groupby(refs, key=lambda ref: ref.dataset):
-        own = list(group)
+        splits = list(group)
         for repetition in range(n_repeats):
-            repeated += [replace(r, split=r.split + repetition * len(own), repetition=repetition) for r in own]
+            repeated += [replace(r, split=r.split + repetition * len(splits), repetition=repetition) for r in splits]
     return repeated
 
 

@@ -185,11 +185,11 @@ def flat_params(method: Method) -> dict[str, Any]:
     An argument of a nested estimator is called as in ``set_params``: ``estimator__C``, and of a pipeline's step
     ``classify__k``. An argument of a method whose scores it reads is called ``base__mlknn__k``.
     """
-    own: dict[str, Any] = {"preprocessing": method.preprocessing}
+    input_settings: dict[str, Any] = {"preprocessing": method.preprocessing}
     if method.base_scores:
-        own |= {"base_scores": ", ".join(method.base_scores), "inner_cv": method.inner_cv}
+        input_settings |= {"base_scores": ", ".join(method.base_scores), "inner_cv": method.inner_cv}
     flat: dict[str, Any] = {"_target_": method.target}
-    for name, value in {**method.params, **own}.items():
+    for name, value in {**method.params, **input_settings}.items():
         flat |= _flat(name, value)
     for base in base_methods(method):
         settings, prefix = flat_params(base), f"base__{base.name}"

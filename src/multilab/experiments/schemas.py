@@ -44,10 +44,10 @@ def schema_of(kind: str) -> dict[str, Any]:
         return _OF_A_PAPER[kind]()
     if kind == "study":
         made = schema(Study, "Study", required=[])  # a study `like` another has its data sets from there
-        own = made["properties"]
-        own["like"] = {"type": "string", "description": "study that has what this one omits"}
-        own["methods"] = {"anyOf": [{"const": "all"}, own["methods"]]}
-        own["protocol"] = {"anyOf": [{"type": "string"}, own["protocol"]]}
+        study_keys = made["properties"]
+        study_keys["like"] = {"type": "string", "description": "study that has what this one omits"}
+        study_keys["methods"] = {"anyOf": [{"const": "all"}, study_keys["methods"]]}
+        study_keys["protocol"] = {"anyOf": [{"type": "string"}, study_keys["protocol"]]}
         share = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
         for part in (made, made["$defs"]["Variant"]):
             part["properties"]["observed"] = {"anyOf": [share, part["properties"]["observed"]]}
@@ -69,14 +69,14 @@ def _counterfactuals() -> dict[str, Any]:
 
 
 def _errata() -> dict[str, Any]:
-    one = schema(Erratum, "Erratum")
+    erratum = schema(Erratum, "Erratum")
     values = {
         "type": "array",
         "items": {"type": "object"},
         "description": "one erratum per value: its keys replace these",
     }
-    one["properties"]["values"] = values
-    return _listed("Errata of a paper", Erratum=one)
+    erratum["properties"]["values"] = values
+    return _listed("Errata of a paper", Erratum=erratum)
 
 
 def _layout() -> dict[str, Any]:
@@ -107,8 +107,8 @@ def _with_arguments(kind: Any, title: str, **properties: Any) -> dict[str, Any]:
 
 
 def _listed(title: str, **part: dict[str, Any]) -> dict[str, Any]:
-    ((name, one),) = part.items()
-    return _with_parts({"title": title, "type": "array", "items": _ref(name), "$schema": one["$schema"]}, **part)
+    ((name, item),) = part.items()
+    return _with_parts({"title": title, "type": "array", "items": _ref(name), "$schema": item["$schema"]}, **part)
 
 
 def _with_parts(made: dict[str, Any], **parts: dict[str, Any]) -> dict[str, Any]:

@@ -272,13 +272,13 @@ def load_study(name: str) -> Study:
 
 def _for_datasets(blocks: Any, datasets: Collection[str]) -> list[Mapping[str, Any]]:
     """Return the blocks of settings of another study that apply to some datasets."""
-    kept = []
+    selected = []
     for block in blocks or ():
         named = block.get("datasets")
-        own = [dataset for dataset in named or () if dataset in datasets]
-        if own or not named:
-            kept.append({**block, "datasets": own} if named else block)
-    return kept
+        shared = [dataset for dataset in named or () if dataset in datasets]
+        if shared or not named:
+            selected.append({**block, "datasets": shared} if named else block)
+    return selected
 
 
 def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
@@ -315,11 +315,11 @@ def _variant(study: Study, name: str, block: Any) -> Variant:
     inherited = {key: getattr(study, key) for key in ("methods", "datasets", "splits")}
     blocks = {"tune": study.tune, "repetitions": study.repetitions, "observed": study.observed}
     inherited |= {key: block and asdict(block) for key, block in blocks.items()}
-    own = _with_share(block, location)
-    if "settings" in own and own["settings"] is None:
-        del own["settings"]
+    changes = _with_share(block, location)
+    if "settings" in changes and changes["settings"] is None:
+        del changes["settings"]
     variant: Variant = convert(
-        {**inherited, **own}, Variant, f"conf/study/{study.name}.yaml", at, ExperimentError, name=name
+        {**inherited, **changes}, Variant, f"conf/study/{study.name}.yaml", at, ExperimentError, name=name
     )
     check_names(f"{location}.datasets", "dataset here", variant.datasets, study.datasets)
     check_names(f"{location}.methods", "method", variant.methods, names("method"))
@@ -358,8 +358,8 @@ def check_study(study: Study) -> None:
     searches = [study.tune, *(variant.tune for variant in study.variants.values())]
     optimised = [search.metric for search in searches if search]
     try:
-        own = [name for name in study.metrics if name not in paper_metrics()]
-        check_metrics([*own, study.headline, *optimised], study.conventions)
+        metrics = [name for name in study.metrics if name not in paper_metrics()]
+        check_metrics([*metrics, study.headline, *optimised], study.conventions)
     except ExperimentError as error:
         raise ExperimentError(f"{where}: {error}") from None
     methods = [

@@ -181,7 +181,7 @@ class Tracker:
         with readable_errors(self.uri), writer_lock(self.uri):
             self._experiment = experiment_id(self.client, experiment, {"uri": self.uri, "artifacts": self.artifacts})
             current = [run.data.tags for run in self._runs() if run.data.tags.get("superseded") == "false"]
-            known = {tags.get("multilab.key") for tags in current}
+            keys = {tags.get("multilab.key") for tags in current}
         new = [
             replace(
                 record,
@@ -191,7 +191,7 @@ class Tracker:
                 rank=None,
             )
             for record in records
-            if record.key not in known
+            if record.key not in keys
         ]
         return self.publish(experiment, new, prune=False)
 

@@ -191,7 +191,7 @@ def _ranges(chosen: Sequence[Mapping[str, Any]]) -> str:
     """Return what the searches of all splits chose: ``alpha 12 to 90, k 5``."""
     parts = []
     for name in chosen[0]:
-        values = [one[name] for one in chosen]
+        values = [arguments[name] for arguments in chosen]
         numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
         ends = [min(values), max(values)] if numeric else values
         joined = (" to " if numeric else " or ").join(dict.fromkeys(map(_short, ends)))
@@ -218,7 +218,11 @@ def near_bounds(space: Mapping[str, Any], chosen: Sequence[Mapping[str, Any]]) -
             continue
         scale = math.log if setting.get("log") else float
         low, width = scale(setting["low"]), scale(setting["high"]) - scale(setting["low"])
-        shares = {one[name]: (scale(one[name]) - low) / (width or 1.0) for one in chosen if name in one}
+        shares = {
+            arguments[name]: (scale(arguments[name]) - low) / (width or 1.0)
+            for arguments in chosen
+            if name in arguments
+        }
         near = ", ".join(_short(value) for value, share in shares.items() if not _EDGE <= share <= 1 - _EDGE)
         if near:
             ends = " to ".join(_short(setting[end]) for end in ("low", "high"))

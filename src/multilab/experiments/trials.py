@@ -202,5 +202,5 @@ def safe_url(url: str) -> str:
 
 def load_search(storage: str | None, journal: Path, name: str) -> Any:
     """Return the Optuna study of a search that was run before, from its database or its journal."""
-    kept = _opened(storage) if storage else JournalStorage(JournalFileBackend(str(journal)))
-    return optuna.load_study(study_name=name, storage=kept)
+    backend = _opened(storage) if storage else JournalStorage(JournalFileBackend(str(journal)))
+    return optuna.load_study(study_name=name, storage=backend)

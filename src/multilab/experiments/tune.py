@@ -121,14 +121,14 @@ def _run(cfg: Any, engine: Engine) -> Search:
     if engine.is_local:
         trials = search(cell, plan, inner_rows(cell, plan, store), journal, progress, name).trials
     else:
-        (found,) = _search_on(engine, [(cell, plan)])
-        if isinstance(found, Exception):
-            raise found
-        trials = found
+        (answer,) = _search_on(engine, [(cell, plan)])
+        if isinstance(answer, Exception):
+            raise answer
+        trials = answer
     study = load_search(plan.storage, journal, name)
     best = study.best_params  # of a longer search that was run before, where there is one
     where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
-    found = Search(settings, replace(plan, storage=None), best, trials, where)
+    result = Search(settings, replace(plan, storage=None), best, trials, where)
     new = sum(t.datetime_start is not None and t.datetime_start.timestamp() >= began for t in study.trials)
     lines = [
         _headline(study, cell, plan, new),
@@ -139,9 +139,9 @@ def _run(cfg: Any, engine: Engine) -> Search:
         f"train with it: {_command(settings, best)}",
     ]
     print("\n".join(lines))
-    note = {"settings": settings, "plan": asdict(found.plan), "best": best, "trials": trials}
-    leave_note(store, settings, _note_name(found), note)
-    return found
+    note = {"settings": settings, "plan": asdict(result.plan), "best": best, "trials": trials}
+    leave_note(store, settings, _note_name(result), note)
+    return result
 
 
 _ahead: dict[tuple[str, Tuning], Any] = {}
@@ -168,9 +168,9 @@ def _search_on(engine: Engine, searches: Sequence[tuple[Cell, Tuning]]) -> Itera
     store = Store()
     names = [search_name(cell, plan) for cell, plan in searches]
     journals = [store.journal(name) for name in names]
-    known = [(name, plan) for name, (_, plan) in zip(names, searches, strict=True)]
-    if all(key in _ahead for key in known):
-        yield from (_ahead[key] for key in known)
+    keys = [(name, plan) for name, (_, plan) in zip(names, searches, strict=True)]
+    if all(key in _ahead for key in keys):
+        yield from (_ahead[key] for key in keys)
         return
     sent = [
         (cell, cell.key, plan, name, journal.read_bytes() if journal.is_file() else b"")
@@ -183,9 +183,9 @@ def _search_on(engine: Engine, searches: Sequence[tuple[Cell, Tuning]]) -> Itera
             continue
         trials, content = answer
         if content:
-            with open_journal(journal) as own:
-                own.path.write_bytes(content)
-                own.finish(name, len(finished_trials(own.path, name)))  # unless a longer search is there
+            with open_journal(journal) as running:
+                running.path.write_bytes(content)
+                running.finish(name, len(finished_trials(running.path, name)))  # unless a longer search is there
         yield trials
 
 
@@ -199,8 +199,8 @@ def _plan_of(cfg: Any) -> Tuning:
 
 def cell_of(settings: dict[str, Any]) -> Cell:
     """Return the cell that a search tunes: a method on all rows of a dataset."""
-    known = split_refs(settings["dataset"], settings["protocol"])[0]
-    every_row = replace(known, split=-1, digest="all rows")
+    first = split_refs(settings["dataset"], settings["protocol"])[0]
+    every_row = replace(first, split=-1, digest="all rows")
     method = Method.from_mapping(settings["method"], settings["mapping"])
     return Cell("train", every_row, method, settings["seed"], observed=ObservedShare.from_setting(settings["observed"]))
 
@@ -211,9 +211,9 @@ def read_searches(store: Store, where: dict[str, str]) -> tuple[list[Search], in
     notes = read_notes(store, "search")
     for name, note in notes.items():
         with contextlib.suppress(MultilabError):  # its dataset or protocol is gone
-            found = Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) if note else None
-            if found and _note_name(found) == name:
-                searches.append(found)
+            result = Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) if note else None
+            if result and _note_name(result) == name:
+                searches.append(result)
     return searches, len(notes) - len(searches)
 
 

@@ -188,8 +188,8 @@ def _method_of(cls: Any) -> Method:
 
 def _with_smooth_scores(method: Method) -> Method:
     """Return a pipeline with another classifier: its scores show each change of the features, those of k-NN do not."""
-    own = {argument: value for argument, value in method.params.items() if not argument.startswith("classify__")}
-    return replace(method, params={**own, "steps": [*own["steps"][:-1], ["classify", _SMOOTH]]})
+    arguments = {argument: value for argument, value in method.params.items() if not argument.startswith("classify__")}
+    return replace(method, params={**arguments, "steps": [*arguments["steps"][:-1], ["classify", _SMOOTH]]})
 
 
 _SMOOTH = {"_target_": "multilab.methods.elm.kernel_elm.KernelELM", "gamma": "median"}
@@ -229,11 +229,11 @@ def _choices(method: Method, tried: set[tuple[type, str]]) -> Iterator[tuple[typ
         if type(part).__module__.startswith("multilab."):
             hints = get_type_hints(type(part).__init__)
             listed = {name: choices for name, hint in hints.items() if (choices := _listed(hint))}
-            own = {name: getattr(part, name) for name in listed}
-            tried.add((type(part), repr(own)))
+            current = {name: getattr(part, name) for name in listed}
+            tried.add((type(part), repr(current)))
             for argument, choices in listed.items():
                 for choice in choices:
-                    combination = type(part), repr(own | {argument: choice})
+                    combination = type(part), repr(current | {argument: choice})
                     if combination not in tried:
                         tried.add(combination)
                         changed = method.with_params({prefix + argument: choice})
@@ -256,9 +256,11 @@ def _case(
     cells = [cell, *with_reads(cell.reads)]
     classes = [thing for thing in cell.code() if isinstance(thing, type) and thing.__module__.startswith("multilab.")]
     about = about or next((cls for cls in classes if cls.__name__ == cell.method.name), classes[0])
-    things = dict.fromkeys([about, *(thing for one in cells for thing in one.code())])
+    things = dict.fromkeys([about, *(thing for member in cells for thing in member.code())])
     code = {"versions", "results_versions", "reads"}
-    made = [[{k: v for k, v in one.identity.items() if k not in code}, one.method.distributions()] for one in cells]
+    made = [
+        [{k: v for k, v in member.identity.items() if k not in code}, member.method.distributions()] for member in cells
+    ]
     work = functools.partial(compute or _of_cell, cell, store, may_refuse)
     return Case(f"{cell.method.name}: {what}", work, tuple(things), json_digest(made)[:8])
 

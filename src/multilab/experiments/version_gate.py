@@ -90,15 +90,15 @@ def check_versions(accept: str | None = None, only: Collection[str] = ()) -> int
     defaults = {cls.__name__: _defaults(cls) for cls in all_estimators()}
     wrong = [
         *failed,
-        *_lines_of_moved([one for one in moved if one.cell not in outdated], cases),
+        *_lines_of_moved([difference for difference in moved if difference.cell not in outdated], cases),
         *_lines_of_defaults(defaults, committed["defaults"]),
     ]
     done = f"{len(cases)} cases of {', '.join(only) or 'all methods, metrics and splitters'}"
     if accept and not failed and (not wrong or allowed != SAME_VERSIONS):
         entries = {name: entry for name, entry in committed["cases"].items() if name not in before}
         for name in (name for name, values in numbers.items() if values):
-            kept = kept_where_same(numbers[name], before.get(name, {}).get("numbers", {}))
-            entries[name] = {**cases[name].made_of, "numbers": kept}
+            case_numbers = kept_where_same(numbers[name], before.get(name, {}).get("numbers", {}))
+            entries[name] = {**cases[name].made_of, "numbers": case_numbers}
         classes = public_classes() | public_classes("decision")  # also those whose packages are not installed
         others = {name: entry for name, entry in committed["defaults"].items() if name in classes}
         reference = {"cases": entries, "defaults": others | defaults, "versions": library_versions()}
@@ -153,7 +153,7 @@ def _lines_of_moved(moved: list[Difference], cases: dict[str, Case]) -> Iterator
 
     A case that names another class whose numbers moved is left to that class: a raise there reaches it.
     """
-    worst = {one.cell: one for one in sorted(moved, key=_size)}
+    worst = {difference.cell: difference for difference in sorted(moved, key=_size)}
     named = {name: _classes_and_functions(cases[name]) for name in worst}
     owners = {cases[name].owner for name in worst}
     roots = {cases[name].owner for name in worst if not (named[name] & owners) - {cases[name].owner}} or owners
@@ -172,11 +172,11 @@ def _lines_of_common(moved: Collection[str], explained: list[str], cases: dict[s
     """Yield a line with the modules of what all moved cases name, and the fewest others."""
     named = {name: _classes_and_functions(case) for name, case in cases.items()}
     users = {
-        one: {name for name in cases if one in named[name]}
-        for one in set.intersection(*(named[name] for name in explained))
+        thing: {name for name in cases if thing in named[name]}
+        for thing in set.intersection(*(named[name] for name in explained))
     }
     fewest = min(users.values(), key=len, default=set())
-    modules = sorted({one.__module__ for one, names in users.items() if names == fewest}, reverse=True)
+    modules = sorted({thing.__module__ for thing, names in users.items() if names == fewest}, reverse=True)
     if modules:
         lines = ", ".join(_raise(sys.modules[module]) for module in modules[:6])
         share = f"{len(fewest & {*moved})} of {len(fewest)} cases that name it moved"
