@@ -58,7 +58,7 @@ class SplitRef:
 
     @property
     def inner_fold(self) -> int | None:
-        """The number of the inner fold, None of a split that is none."""
+        """The number of the inner fold, None for an outer split."""
         if self.groups and "within" in json.loads(self.protocol):
             return self.split
         return None if self.inner is None else self.inner[3]
@@ -96,9 +96,9 @@ class Cell:
 
     @functools.cached_property
     def reads(self) -> tuple[Cell, ...]:
-        """The cells this one reads: for a method on base scores, per member its out-of-fold and its test scores.
+        """The cells that this cell reads: the out-of-fold and the test scores of each base method.
 
-        Out-of-fold scores of a tuned member have the arguments that its train cell chose, which they read.
+        The out-of-fold scores of a tuned base method read its train cell, for the arguments that the search chose.
         """
         if self.kind == "scores":
             return (replace(self, kind="train"),) if self.tune else ()
@@ -122,12 +122,14 @@ class Cell:
             "reads": [cell.key for cell in self.reads],
             "versions": major_versions(method.distributions()),
         }
+        # What does not apply is left out, so that a new kind of setting changes no other key.
         if results_versions := method.versions(self._steps()):
             identity["results_versions"] = results_versions
         if own_files := method.own_files():
             identity["own_files"] = own_files
         if self.kind == "scores":
             identity["inner_cv"] = self.method.inner_cv
+        # Out-of-fold scores have the search in their key already: they read the tuned train cell.
         if self.tune and self.kind == "train":
             identity["tune"] = {**self.tune.identity(), "search": method.search}
             identity["versions"] |= {"optuna": major_minor(version("optuna"))}
@@ -152,7 +154,7 @@ class Cell:
         return self.method.own_modules()
 
     def _steps(self) -> list[Any]:
-        """Return those around the estimator, which are found by their names since their modules import this one."""
+        """Return the steps around the estimator, located by name because their modules import this module."""
         ref, steps = self.split_ref, ["cells.fitting.fit_on_rows", "cells.fitting.estimator_of"]
         if ref.encoder:
             steps.append("cells.rows.TableEncoder")

@@ -75,7 +75,7 @@ class Changed:
     seconds : float
         What it took, infinite if that is not known.
     mark : Path
-        The file that says that the result, as it is stored, was recomputed with these files and is equal.
+        Marker file. It exists if the stored result was recomputed with these files and was equal.
     """
 
     item: Item
@@ -114,6 +114,7 @@ def changed_results(keys: Iterable[str], store: Store, item_of: Callable[[str], 
             reach[computed_by] = reached(item)
         files = {file: now for file, now in files.items() if now is None or file in reach[computed_by]}
         if files := files | replaced:
+            # Its name covers the stored and the changed files, so another edit or result needs another check.
             mark = store.root / ".checked" / f"{key}.{json_digest([store.digests(key), files])[:16]}"
             changed.append(Changed(item, _group(item), files, _seconds(record), mark))
     return changed
@@ -171,7 +172,7 @@ def _group(item: Item) -> str:
 
 
 def standing(found: Iterable[Changed]) -> dict[str, str]:
-    """Return of each unchecked result how many of its class are equal, by key: ``2 of 5 of this class equal``."""
+    """Return, by key of each unchecked result, how many of its class are equal: ``2 of 5 of this class equal``."""
     found = list(found)
     counts, equal = Counter(result.group for result in found), Counter(result.group for result in found if result.equal)
     return {
@@ -185,12 +186,13 @@ def standing(found: Iterable[Changed]) -> dict[str, str]:
 
 
 def sample(found: Iterable[Changed]) -> list[Changed]:
-    """Return of each class the cheapest result and one that the digest of the changed files draws, but no equal one."""
+    """Return the cheapest result of each class and one drawn by digest, without results already found to be equal."""
     groups: dict[str, list[Changed]] = {}
     for result in sorted(found, key=lambda result: (result.seconds, result.item.key)):
         groups.setdefault(result.group, []).append(result)
     drawn = []
     for group in groups.values():
+        # Not random: the same command checks the same result when it is repeated.
         number = int(json_digest(dict(item for result in group for item in result.files.items())), 16)
         others = sorted(group[1:], key=lambda result: result.item.key)
         drawn += [others[number % len(others)]] if others else []
@@ -381,6 +383,7 @@ def check_met(items: Iterable[Item], store: Store, run: Run, seconds: float = _S
             differences = recompute([result], store, run, left)
             command.recomputed += len(differences)
             if text := differences.get(result.item.key):
+                # The error says what is wrong, so the note at the end of the command is left out.
                 command.found, command.recomputed = [], 0
                 raise DifferentResultError(
                     f"{result.group}: {result.item.label} was stored before {_named([result])} changed, and "

@@ -34,6 +34,7 @@ class Child:
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
+        # A worker has a child per thread; with more BLAS threads they would compete for its cores.
         environ = {**dict.fromkeys(_THREADS, "1"), **os.environ}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "multilab.cells.child", str(theirs.fileno())],
@@ -102,6 +103,7 @@ def _serve(connection: Connection) -> None:
         except Exception as error:
             answer = None, error
         try:
+            # Pickled before it is sent: an answer that cannot be pickled must not end the child, as if it were killed.
             connection.send_bytes(pickle.dumps(answer))
         except (pickle.PicklingError, TypeError, AttributeError):
             connection.send_bytes(pickle.dumps((None, RuntimeError(repr(answer)[:500]))))

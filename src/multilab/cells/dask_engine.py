@@ -84,7 +84,7 @@ def run_units(
 ) -> dict[str, str]:
     """Compute missing units of analyses on the workers; return the reasons of those that failed by label.
 
-    ``work`` computes and stores one; it returns its label and, if it failed, why.
+    ``work`` computes and stores a unit; it returns the label of the unit and, if the unit failed, the reason.
     """
     wanted = {unit.key: unit for unit in units}
     done = _settled([list(wanted.values())], store, engine, None, wanted, work)
@@ -416,6 +416,7 @@ class _Run:
             if waiting and any(answer is None for _, answer in finished):
                 lost += 1
                 waiting = {**running, **waiting}
+                # In the planned order again: what others read comes first.
                 waiting, running = {key: item for key, item in by_key.items() if key in waiting}, {}
                 self._reconnect(lost)
                 _send_data(self._client, self._engine, waiting.values())  # a scheduler may have been started again
@@ -431,6 +432,7 @@ class _Run:
         reads = (*_reads(item), *([first] if first is not None and first.key in self._futures else []))
         needs = [need for read in reads if (need := self._need(read)) is not None]
         task = Task(item, item.key, self._limits, self._shared, self._token, self._work)
+        # Unique to this run: Dask may hang if tasks of the same name have different arguments (decision 28).
         name = f"{item.method.name if isinstance(item, Cell) else item.analysis}-{item.key}-{self._token}{self._round}"
         future = _submitted(self._client, self._engine, compute, task, *needs, key=name)
         self._futures[item.key] = future, needs
@@ -627,6 +629,7 @@ class Answer:
     record: dict[str, Any] | None = None
 
     def __sizeof__(self) -> int:
+        # Dask asks for the size of results, and would not count the bytes of the cell.
         return 1000 + len(self.content or b"")
 
 
@@ -653,6 +656,7 @@ def _given_up(item: Item, store: Store, reason: str) -> str:
 # ---------------------------------------------------------------- what a worker does
 
 _children: list[Child] = []
+# They guard the list of children, the one cell that is measured alone, and the files that a worker keeps.
 _lock, _alone, _keeping = threading.Lock(), threading.Lock(), threading.Lock()
 
 
@@ -796,6 +800,7 @@ def _compute_here(item: Item, key: str, root: str, limits: CellLimits | None, wo
 
 def _check_same(item: Item, key: str) -> None:
     """Refuse to compute under a key what another machine's code, libraries or data give."""
+    # A copy has no cached key: the key is computed from the code and the settings of this machine.
     rebuilt: Item = replace(item)
     if rebuilt.key != key:
         changed = [name for name in rebuilt.identity if rebuilt.identity[name] != item.identity.get(name)]

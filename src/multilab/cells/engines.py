@@ -120,6 +120,7 @@ def engine_from(location: str, settings: Any, address: str | None = None) -> Eng
     """
     names = ("kind", "address", "scheduler_file", "tls", "store", "patience")
     check_setting_names(location, "engine", settings, names)
+    # A setting that is null in the YAML has its default.
     options = {name: value for name, value in settings.items() if value is not None}
     kind = options.get("kind", "local")
     if kind not in _KINDS:

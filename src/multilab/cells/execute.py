@@ -82,6 +82,7 @@ def jobs() -> int:
     named = os.environ.get("MULTILAB_JOBS")
     if named and not named.isdecimal():
         raise ExperimentError(f"MULTILAB_JOBS must be a whole number, not {named!r}")
+    # Not the number of cores of the machine: `taskset` or a batch system may allow fewer.
     return max(1, int(named)) if named else len(os.sched_getaffinity(0))
 
 
@@ -107,10 +108,12 @@ def run_cells(
     # The longest first, so that no worker is left alone with one at the end.
     missing.sort(key=lambda cell: expected_effort(cell.split_ref.dataset), reverse=True)
     if limits:
+        # Base scores first, because others read them. The sort is stable: within a group the longest stay first.
         missing.sort(key=lambda cell: (cell.kind != "scores", cell.split_ref.split))
     alone = [cell for cell in missing if cell.alone]
     shared = [cell for cell in missing if not cell.alone]
     run = functools.partial(_run_one, store=store, limits=limits)
+    # Called before `progress`, whose bar starts a thread: processes with threads are better not forked.
     done = itertools.chain(side_by_side(run, shared, n_jobs or jobs()), _one_by_one(run, alone))
     shown = progress(done, len(missing)) if progress else done
     return {label: reason for label, reason in shown if reason is not None}
@@ -187,7 +190,7 @@ def run_units_within(
     seconds, n_jobs, tick
         See :func:`run_cells_within`.
     work : callable
-        What a process does with a unit and the results, and that returns why it failed.
+        Called in the process with a unit and the results; returns why the unit failed, or ``None``.
     """
     from multiprocessing.connection import wait
 
@@ -203,6 +206,7 @@ def run_units_within(
             while waiting and len(running) < (n_jobs or jobs()):
                 process = CellProcess(waiting.pop(0), results, work=work)
                 running[process.sentinel] = process
+            # At most half a second, so that `tick` is called as often as promised.
             for sentinel in wait(list(running), timeout=min(0.5, left)):
                 process = running.pop(sentinel)
                 reason = process.reason()
@@ -306,4 +310,5 @@ def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R
             "MULTILAB_JOBS=1 if it happens again"
         ) from None
     finally:
+        # Otherwise an error or Ctrl-C would wait until the whole queue is computed.
         pool.shutdown(cancel_futures=True)

@@ -100,7 +100,7 @@ class StoredCell:
 
     @property
     def inner_fold(self) -> int | None:
-        """Number of the inner fold of a search, None of a split that is none."""
+        """Number of the inner fold of a search, None for an outer split."""
         return self.record.get("inner_fold")
 
     @property
@@ -142,6 +142,7 @@ class Inventory:
             check_record(record)
         except (OSError, ValueError, ExperimentError):
             return StoredCell(key, "broken")
+        # Digests are not verified here: a listing would have to read the arrays of every cell.
         if (folder / "DONE").is_file():
             return StoredCell(key, "done", record, _protocol(folder))
         return StoredCell(key, "failed" if record.get("status") == "failed" else "broken", record)
@@ -174,6 +175,7 @@ class Inventory:
         after = {"preprocessing": parts.get("preprocessing", "none")}
         if method:
             before, after = {**method.identity(), "preprocessing": method.preprocessing}, {**cell.settings, **after}
+        # A cell reads two cells per base method, out-of-fold and test scores (`Cell.reads`): every second one will do.
         members = [self.read(key).method for key in parts.get("reads", [])[::2]]
         if method and method.base_scores and "?" not in members:
             before["base_scores"], after["base_scores"] = list(method.base_scores), members
@@ -263,6 +265,7 @@ class Inventory:
         if cell.protocol is None:
             raise ExperimentError(f"{self.store.path(cell.key)}: config.yaml is missing or names no protocol")
         split_refs(cell.dataset, cell.protocol)  # prepares the data where that was not done yet
+        # A new inventory, because this one may have cached that the data were not prepared.
         reason = Inventory(self.store).outdated(cell)
         if reason:
             raise ExperimentError(f"{cell.record.get('label', cell.key)}: the result is out of date ({reason})")
@@ -368,6 +371,7 @@ def _protocol(folder: Path) -> dict[str, Any] | None:
     """Return the protocol that the cell's ``config.yaml`` names."""
     try:
         text = (folder / "config.yaml").read_text("utf-8")
+        # Only this block, so that cells with the same protocol share one cached result of the parser.
         block = re.search(r"^protocol:.*\n(?:[ -].*\n)*", text, re.MULTILINE)
         protocol = _parsed(block.group()) if block else None
         canonical_json(protocol)
@@ -389,7 +393,7 @@ def _parsed(block: str) -> Any:
 
 
 def _own_digests(names: str) -> dict[str, str]:
-    """Return the digests of those of the datasets, separated by commas, that are a user's own, with their names."""
+    """Return the names of the user's own datasets, among names separated by commas, by the digests of their data."""
     folders = [own_dir(), files_dir()]
     own_names = [name for name in names.split(",") if any((folder / f"{name}.yaml").is_file() for folder in folders)]
     digests = {}

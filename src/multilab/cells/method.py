@@ -316,10 +316,12 @@ def _without_defaults(value: Any, files: Container[str]) -> Any:
         return value
     targets = class_names({name: item for name, item in value.items() if not isinstance(item, Mapping | list | tuple)})
     defaults = _defaults(targets[0]) if "_target_" in value and targets else {}
+    # A class that gets a new argument with a default keeps its stored results.
     changed = {name: item for name, item in value.items() if name not in defaults or not _same(item, defaults[name])}
     named = {name: _without_defaults(item, files) for name, item in changed.items()}
     key = "path" if value.get("_target_") in _LOOKUPS else "_target_"
     if isinstance(target := value.get(key), str) and (target.startswith("multilab.") or target in files):
+        # Without the module, so that a class that moves keeps its stored results.
         named[key] = target.rpartition(".")[2]
     return named
 

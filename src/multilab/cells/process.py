@@ -64,6 +64,7 @@ def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
         reason = f"more than {most:g} s of processor time"
     elif reason is not None and _NO_MEMORY.search(reason):
         reason = f"more than {limits.gigabytes:g} GiB of memory"
+    # `run_cell` records failures. A process killed by something else leaves no record: its cell is tried again.
     elif reason is None or ended:
         return reason
     return used(reason, seconds=time.monotonic() - began)
@@ -93,7 +94,7 @@ def _failed_read(cell: Cell, store: Store, limits: CellLimits) -> str | None:
 
 
 def first_split(cell: Cell) -> Cell | None:
-    """Return the cell of the first split, None for that one itself and for inner folds."""
+    """Return the cell of the first split, None for the first split itself and for inner folds."""
     ref = cell.split_ref
     if ref.split < 1 or ref.repetition or ref.inner is not None:
         return None
@@ -132,11 +133,13 @@ class CellProcess:
         work: Callable[[Any, Any], str | None] | None = None,
     ) -> None:
         self.cell = cell
+        # A new Python with its imports would take half a second for each cell (decision 10).
         context = get_context("fork" if sys.platform == "linux" else "spawn")
         self._connection, theirs = context.Pipe(duplex=False)
         arguments = (cell, store, theirs, seconds, gigabytes, work)
         self._process: Any = context.Process(target=_work, args=arguments)  # type: ignore[attr-defined]
         self._process.start()
+        # If this end stayed open here, `reason` would wait forever for a child that was killed.
         theirs.close()
         self.sentinel: Any = self._process.sentinel
 
@@ -201,8 +204,10 @@ def _limit(seconds: float | None, gigabytes: float | None) -> None:
 
     if seconds is not None:
         full_seconds = math.ceil(seconds)
+        # SIGXCPU, at the first number, tells the parent why it died; the second kills what ignores the signal.
         resource.setrlimit(resource.RLIMIT_CPU, (full_seconds, full_seconds + 5))
     if gigabytes is not None:
+        # A forked process starts with its parent's memory, which does not count as the cell's.
         most = _data_bytes() + int(gigabytes * 2**30)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
@@ -224,6 +229,7 @@ def begin_worker() -> None:
 
     def follow() -> None:
         parent.join()
+        # `sys.exit` would end this thread only.
         os._exit(1)
 
     threading.Thread(target=follow, daemon=True).start()

@@ -110,9 +110,11 @@ def run_cell(cell: Cell, store: Store) -> str | None:
         record |= {**recorded_warnings(caught), "blas": blas_libraries(), "code": code_of(cell, cell.reads, store)}
         store.write(cell.key, arrays, record, _config(cell), files)
         if cell.tune:
+            # After the cell is stored: a run that is killed before that continues its search from the journal.
             store.drop_journals(cell.key)
         return None
     except Exception as error:
+        # A full disk would fail every cell: the run ends instead.
         if is_storage_failure(error):
             raise
         reason = " ".join(str(error).split())[:300]
@@ -161,6 +163,7 @@ def _fit_seconds(record: Mapping[str, Any]) -> float:
 def _scores(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
     """Score every training row with a model that never saw it."""
     rows = gather(cell, store)
+    # At most one: the train cell of a tuned base method, with the arguments that its search chose.
     for train in cell.reads:
         cell = replace(cell, method=cell.method.with_params(_chosen(train, store)))
     model = estimator_of_cell(cell, encoder=rows.encoder)

@@ -82,6 +82,7 @@ class Store:
 
         if not self.has(key):
             raise ExperimentError(f"{self.path(key)}: the cell is missing or damaged; run its train stage again")
+        # A store may hold cells from elsewhere, and unpickling would run their code.
         with np.load(self.path(key) / "arrays.npz", allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
 
@@ -121,6 +122,7 @@ class Store:
 
     def replace(self, key: str, files: Mapping[str, bytes]) -> None:
         """Store all files of a finished cell in place of those that are stored."""
+        # `put` leaves a complete cell as it is, so the stored one is removed first.
         shutil.rmtree(self.path(key), ignore_errors=True)
         self.put(key, files)
 
@@ -139,6 +141,7 @@ class Store:
             folder.mkdir(parents=True)
             return folder
 
+        # Locked until it has its name, so that `sweep` in another process does not take it for dead.
         folder, handle = locks.new(make)
         try:
             for name, content in contents.items():
@@ -154,6 +157,7 @@ class Store:
             locks.release(handle)
 
     def _put(self, folder: Path, key: str) -> None:
+        # Another writer may put a folder there again between the removal and the next attempt.
         for _ in range(8):
             try:
                 os.replace(folder, self.path(key))
@@ -207,6 +211,7 @@ def _read(path: Path) -> tuple[str, str | None]:
     state = path.stat()
     # The kernel's clock ticks every few milliseconds: a file changed just now may be changed again at the same time.
     settled = time.time_ns() - state.st_ctime_ns > 50_000_000
+    # The change time is part of the cache key: programs can set back the modification time, but not this one.
     read = _read_once if settled else _read_once.__wrapped__
     return read(path, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 

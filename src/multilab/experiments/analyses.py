@@ -118,7 +118,7 @@ class Unit:
         return [*self._steps(), *(self.cell.code() if self.cell else ())]
 
     def own_modules(self) -> frozenset[str]:
-        """Return the names of the user's modules that compute them."""
+        """Return the names of the user's modules that compute the rows."""
         return self.cell.own_modules() if self.cell else frozenset()
 
     @property

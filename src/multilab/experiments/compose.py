@@ -159,6 +159,7 @@ def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> J
         os.environ["MULTILAB_CELLS"] = str(store_dir())  # the folder of a sweep in conf/config.yaml starts from it
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us unchanged
     sweep = any(argument in ("-m", "--multirun", "hydra.mode=MULTIRUN") for argument in argv)
+    # `hydra.main` reads its arguments from there.
     sys.argv = [program, *(_checked_argument(argument, sweep) for argument in argv)]
     ended: list[tuple[list[str], Any, Exception | None]] = []
     job = _Job(task)
@@ -168,6 +169,7 @@ def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> J
             main(job if sweep else lambda cfg: ended.append(([], *job(cfg))))()
     except (HydraException, OmegaConfBaseException) as error:
         raise _one_line(error) from None
+    # A failed job is named by the overrides that set it apart from the other jobs.
     shared = set.intersection(*(set(overrides) for overrides, *_ in ended)) if len(ended) > 1 else set()
     failures = [
         (" ".join(word.lstrip("+") for word in overrides if word not in shared), error)
@@ -196,6 +198,7 @@ def planned_jobs(plan: Callable[[Any], tuple[Engine, Any]], overrides: Sequence[
     if launcher:
         raise ExperimentError(f"{launcher} and an engine exclude each other; leave one of them out")
     with TemporaryDirectory() as folder:
+        # Only planned: no log, no folder that remains, and no launcher that would start processes.
         quiet = ["hydra/hydra_logging=none", "hydra/job_logging=none", f"hydra.sweep.dir={folder}"]
         jobs = run_jobs(plan, [*overrides, "hydra/launcher=basic", *quiet], program)
     return [job for job in jobs.results if not job[0].is_local]
@@ -348,6 +351,7 @@ def settings_of(cfg: Any) -> dict[str, Any]:
     """Return the checked settings that identify an ad hoc run, as plain values."""
     method = HydraConfig.get().runtime.choices["method"]
     check_settings(cfg, method)
+    # These have an entry of their own, or do not affect the numbers.
     left_out = (f"{_CARDS}=", "method=", "publish=", "metrics=", "tracking", "engine")
     changed = [argument.lstrip("+") for argument in task_overrides() if not argument.startswith(left_out)]
     return {

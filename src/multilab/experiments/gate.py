@@ -92,7 +92,7 @@ def fingerprint(
 
 
 def trial_values(cell: Cell, store: Store) -> dict[str, float]:
-    """Return the value of each trial of a tuned cell; there are none of another."""
+    """Return the value of each trial of a tuned cell; empty for a cell that is not tuned."""
     if not cell.tune:
         return {}
     with (store.path(cell.key) / "trials.csv").open(newline="") as file:
@@ -345,6 +345,7 @@ def recompute_sample(
     drawn = ""
     if size is not None and size < len(cells):
         if seed is None:
+            # Other cells each time; the seed is printed, so that a failure can be repeated.
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         picked = np.random.default_rng(seed).choice(len(cells), size=size, replace=False)
         cells, drawn = [cells[index] for index in sorted(picked)], f" (seed {seed})"

@@ -65,6 +65,7 @@ def cell_for(ref: SplitRef, method: Method, study: Study) -> Cell:
     """Return the train cell of a method on a split, with the settings of a study."""
     tune = study.tune_of(method.name) if method.search else None
     _, reseeded = study.repetitions_of(method.name)
+    # The first repetition has the study's seed: it is the cell of a study without repetitions (decision 11).
     seed = study.seed + (ref.repetition if reseeded else 0)
     return Cell("train", ref, method, seed, tune, study.measure == "alone", study.observed_of(method.name))
 

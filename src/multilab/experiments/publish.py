@@ -138,6 +138,7 @@ def run_record(
         The first metrics of the runs table; three of them show their splits as steps.
     """
     first, store = cells[0], Store()
+    # Repetitions without a seed of their own are one cell, whose seconds count once.
     distinct = {cell.key: store.record(cell.key) for cell in cells}
     recall = [RECALL] if any(RECALL in record for record in distinct.values()) else []
     by_split = {cell.split_ref.split: distinct[cell.key] for cell in cells}

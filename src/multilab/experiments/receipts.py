@@ -113,6 +113,7 @@ def drop_stale_receipts(study: Study) -> None:
 
     Checks the results in the report folder, its page, and, for ``publish``, the MLflow store.
     """
+    # DVC tracks receipts only: it does not see that a table was edited (decision 17).
     edited = bool(changed_files(report_dir(study.name)))
     stale = {"analyses": edited, "evaluate": edited, "stats": edited or not has_page(study)}
     for stage in filter(stale.get, stale):

@@ -43,6 +43,7 @@ def keys(plan: Plan, adopt: bool = False) -> None:
     written = write_keys(plan)
     write_parameters(plan.study)
     drop_stale_receipts(plan.study)
+    # After stale receipts are dropped, which would drop the new receipt of `publish` where there is no MLflow store.
     if adopt:
         adopt_results(plan)
     line.print(f"{len(written)} stages of {plan.study.name}")
@@ -98,6 +99,7 @@ def _execute(stage: str, study: Study, cells: Sequence[Cell]) -> int:
     if missing:
         from multilab.experiments.study import check_study
 
+        # Only if something is fitted: the check imports the estimators.
         check_study(study)
         if lost := len({key[:KEY_DIGITS] for key in missing} & published_keys(study)):
             print(f"{lost} cells of {report_dir(study.name)} are not in {store.root}; they are fitted again")

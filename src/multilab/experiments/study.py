@@ -237,6 +237,7 @@ class Study:
         """Return the method of a column with its settings in this study, on one dataset if named."""
         variant, base = self.variant_of(column), self.base(column)
         method = load_method(base)
+        # Those of the variant come last, so that they win.
         for block in (*self.settings, *(variant.settings if variant else ())):
             if block.applies_to(base, dataset):
                 method = method.with_params(block.set)
@@ -255,8 +256,8 @@ class Study:
 def load_study(name: str) -> Study:
     """Read ``conf/study/<name>.yaml``: ``methods: all`` means every method there is.
 
-    What a study ``like: other`` leaves out it has from ``conf/study/other.yaml``, which may be like a third one. Of the
-    other's blocks of settings for named datasets it has those for its own.
+    A study ``like: other`` takes what it leaves out from ``conf/study/other.yaml``, which may be like a third study. Of
+    the other study's settings for named datasets, those for its own datasets apply.
     """
     settings, chain = dict(read_settings("study", name)), [name]
     while other := settings.pop("like", None):
@@ -369,6 +370,7 @@ def check_study(study: Study) -> None:
     ]
     for case in study.gate_cases:
         methods += [(study.method(name).with_params(case.set), False) for name in case.methods or study.methods]
+    # A list, because settings are dictionaries, which no set can hold.
     checked: list[Any] = []
     for method, searched in methods:
         settings = (method.identity(), method.preprocessing, searched)

@@ -159,6 +159,7 @@ class Tracker:
                 self._publish_run(record, existing.pop((record.method, record.dataset), []))
             if prune:
                 self._supersede(itertools.chain.from_iterable(existing.values()))
+            # A database file has one writer at a time; a server may have writers on other machines.
             if sqlite_path(self.uri) is None:
                 self._drop_doubles()
             return self._counts
@@ -213,11 +214,13 @@ class Tracker:
     def _existing(self) -> dict[tuple[str, str], list[Any]]:
         """Return the published runs by method and data set; delete what killed publications left."""
         existing: dict[tuple[str, str], list[Any]] = defaultdict(list)
+        # All pages are read before a run is deleted, which could move the runs of the next page.
         for run in list(self._runs()):
             tags = run.data.tags
             if "multilab.view" not in tags:  # not ours
                 continue
             if run.info.status == "RUNNING":
+                # This process holds the lock of the database, so another writer of an unfinished run in it is gone.
                 if sqlite_path(self.uri) is not None or _abandoned(tags.get("multilab.writer", "")):
                     self._delete(run)
             else:

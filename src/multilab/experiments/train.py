@@ -79,6 +79,7 @@ def train(overrides: Sequence[str], fresh: bool = False) -> Jobs:
 
     With ``fresh`` stored results are computed again, compared, and replaced where they differ.
     """
+    # A fresh run computes in a store of its own, which does not have cells computed ahead.
     if not fresh:
         _compute_ahead(overrides)
     jobs = run_jobs(functools.partial(train_job, fresh=fresh), overrides, "multilab train")

@@ -65,8 +65,10 @@ class Journal:
             if handle is not None:
                 taken.append((path, handle))
                 earlier.append(finished_trials(path, name))
+        # All searches walk through the same trials, so the longest contains the others.
         for trial in max(earlier, key=len)[:n_trials]:
             study.add_trial(trial)
+        # Only now: until the trials are copied, a kill must not lose them.
         for path, handle in taken:
             path.unlink(missing_ok=True)
             locks.release(handle)
@@ -169,6 +171,7 @@ class Database:
         """
         storage = _opened(self.url)
         study = optuna.create_study(study_name=name, storage=storage, direction=direction, load_if_exists=True)
+        # One search at a time writes here, so the search of a running trial was killed.
         for trial in study.get_trials(states=[TrialState.RUNNING]):
             study.tell(trial.number, state=TrialState.FAIL)
         return study

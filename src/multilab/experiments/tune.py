@@ -169,6 +169,7 @@ def _search_on(engine: Engine, searches: Sequence[tuple[Cell, Tuning]]) -> Itera
     names = [search_name(cell, plan) for cell, plan in searches]
     journals = [store.journal(name) for name in names]
     keys = [(name, plan) for name, (_, plan) in zip(names, searches, strict=True)]
+    # Of a sweep: the search ran before its job began, together with those of the other jobs.
     if all(key in _ahead for key in keys):
         yield from (_ahead[key] for key in keys)
         return
