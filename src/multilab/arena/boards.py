@@ -202,7 +202,9 @@ def rank_methods(
         index=columns,
     )
     if rating is not None:
-        table = table.join(rating(ranks, columns, anchor, [(sources or {}).get(each, each) for each in datasets]))
+        table = table.join(
+            rating(ranks, columns, anchor, [(sources or {}).get(dataset, dataset) for dataset in datasets])
+        )
     ranked = pd.DataFrame(within, index=list(datasets), columns=columns)
     tests = compare_methods(ranked, "min", ALPHA, metric=name, pairs=False)
     return Board(name, metrics, left_out, tests, table.sort_values("rank", kind="stable"), wins)
@@ -229,8 +231,8 @@ def _set_wins(ranks: np.ndarray) -> np.ndarray:
     """Return by dataset the share of metrics won, rows against columns."""
     k = ranks.shape[2]
     wins = np.zeros((ranks.shape[1], k, k))
-    for at, each in enumerate(np.moveaxis(ranks, 1, 0)):
-        rows = each[~np.isnan(each[:, 0])]
+    for at, set_ranks in enumerate(np.moveaxis(ranks, 1, 0)):
+        rows = set_ranks[~np.isnan(set_ranks[:, 0])]
         signs = np.sign(rows[:, None, :] - rows[:, :, None])  # 1 where the row's rank is smaller: it wins
         wins[at] = (signs.mean(axis=0) + 1) / 2
     return wins

@@ -61,8 +61,10 @@ def unrelated_sets(dataset: str, datasets: Collection[str], families: Sequence[s
     >>> unrelated_sets("yahoo-arts", ["emotions", "yahoo-arts", "yahoo-health"], ["yahoo-*"])
     ['emotions']
     """
-    own = [pattern for pattern in families if fnmatchcase(dataset, pattern)]
-    return sorted(name for name in set(datasets) - {dataset} if not any(fnmatchcase(name, pattern) for pattern in own))
+    patterns = [pattern for pattern in families if fnmatchcase(dataset, pattern)]
+    return sorted(
+        name for name in set(datasets) - {dataset} if not any(fnmatchcase(name, pattern) for pattern in patterns)
+    )
 
 
 def choose_portfolio(
@@ -154,13 +156,13 @@ def choose_portfolio(
         raise ArenaError(f"no results on data sets that are unrelated to {dataset!r}: a portfolio cannot be chosen")
     scores = scores[scores["dataset"].isin(others) & scores["metric"].isin(metrics)]
     values = normalised_scores(scores)
-    known = _limiting_sets(dataset, others, set(measured["dataset"]), sizes or {})
-    cells = measured[measured["dataset"].isin(known)].groupby(["dataset", "method"])["fit_seconds"].mean().unstack()
-    cells = cells.reindex(index=known, columns=values.columns)
+    limiting = _limiting_sets(dataset, others, set(measured["dataset"]), sizes or {})
+    cells = measured[measured["dataset"].isin(limiting)].groupby(["dataset", "method"])["fit_seconds"].mean().unstack()
+    cells = cells.reindex(index=limiting, columns=values.columns)
     costs = cells.mean()
     late = ~(cells * fits <= limit).all()  # true also where a set lacks the method
     for name, method in _pairs(unfinished):
-        if name in known and method in late.index:
+        if name in limiting and method in late.index:
             late[method] = True
         if name in others and method in values.columns:
             values.loc[name, method] = 0.0
@@ -179,7 +181,7 @@ def choose_portfolio(
         chosen.append(best)
         reached.append(gains[best])
     if not chosen:
-        raise ArenaError(f"no method finished on {', '.join(known)} within the limits: no member for {dataset!r}")
+        raise ArenaError(f"no method finished on {', '.join(limiting)} within the limits: no member for {dataset!r}")
     return StackPortfolio(
         dataset, tuple(names[j] for j in chosen), tuple(reached), float(mean[chosen].sum()), tuple(others)
     )

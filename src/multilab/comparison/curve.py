@@ -95,8 +95,8 @@ def curve_remark(curve: pd.DataFrame, metric: str) -> str:
         See :func:`learning_curve`.
     metric : str
     """
-    own = curve[curve["metric"] == metric].dropna(subset="value")
-    sizes = [rows for _, rows in own.groupby("share") if len(rows) > 1]
+    points = curve[curve["metric"] == metric].dropna(subset="value")
+    sizes = [rows for _, rows in points.groupby("share") if len(rows) > 1]
     if len(sizes) < 3:
         return "There are too few rows, or too little of the budget was left, for a curve of three sizes."
     sign = 1 if defined(metric).direction == "max" else -1

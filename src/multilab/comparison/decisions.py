@@ -222,13 +222,13 @@ def _effects(cell: Cell, scores: CellScores, objective: str, guard: bool) -> tup
     train, test = indices(cell.split_ref)
     Y_train, Y_test = scores.Y[train], scores.Y[test]  # type: ignore[index]
     held, predicted, probabilities = _held_out_scores(cell, scores.store)
-    own = scores.store.arrays(cell.key)["decisions"]
-    decided = {"as predicted": own, "tuned": tuned_decisions(cell, scores, objective, guard)}
+    untuned = scores.store.arrays(cell.key)["decisions"]
+    decided = {"as predicted": untuned, "tuned": tuned_decisions(cell, scores, objective, guard)}
     names = [name for name in scores.metrics if name not in _CALIBRATION]
     thresholds = {kind: metric_values(Y_test, predicted, decisions, names) for kind, decisions in decided.items()}
     labels = scores.decided(cell, decided["tuned"])
     if not probabilities:
         return thresholds, {}, labels
     calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(held, Y_train)
-    known = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
-    return thresholds, {kind: metric_values(Y_test, p, own, _CALIBRATION) for kind, p in known.items()}, labels
+    kinds = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
+    return thresholds, {kind: metric_values(Y_test, p, untuned, _CALIBRATION) for kind, p in kinds.items()}, labels

@@ -157,7 +157,7 @@ def refused_grams(rows: pd.DataFrame, texts: Sequence[str], times: int, seconds:
         The time for everything.
     """
     cells = [rows[name].astype(object) for name in texts]
-    characters = times * sum(len(cell) for one in cells for cell in one if isinstance(cell, str))
+    characters = times * sum(len(cell) for column in cells for cell in column if isinstance(cell, str))
     needed = characters / _CHARACTERS
     if 10 * needed <= seconds:
         return ""
@@ -259,12 +259,12 @@ def estimate(entry: MethodRun, sizes: Sizes, store: Store, planned: set[str]) ->
     sizes = sizes.for_member(entry.member)
     for cell in entry.cells:
         _add(cell, entry.member.base, sizes, store, planned, costs)
-    known = [cost for cost in costs.values() if cost is not None]
+    estimates = [cost for cost in costs.values() if cost is not None]
     entry.keys = frozenset(costs)
-    complete = len(known) == len(costs)
-    entry.seconds = sum(cost.seconds + _OVERHEAD for cost in known) if complete else None
-    entry.megabytes = max((cost.megabytes for cost in known), default=0.0) if complete else None
-    entry.factor = max((cost.factor for cost in known), default=1.0)
+    complete = len(estimates) == len(costs)
+    entry.seconds = sum(cost.seconds + _OVERHEAD for cost in estimates) if complete else None
+    entry.megabytes = max((cost.megabytes for cost in estimates), default=0.0) if complete else None
+    entry.factor = max((cost.factor for cost in estimates), default=1.0)
 
 
 def _add(cell: Cell, method: str, sizes: Sizes, store: Store, planned: set[str], costs: dict[str, Cost | None]) -> None:
@@ -273,8 +273,8 @@ def _add(cell: Cell, method: str, sizes: Sizes, store: Store, planned: set[str],
     n = sizes.n * sizes.train_share
     if cell.kind == "scores":
         folds = cell.method.inner_cv["folds"]
-        one = cost_of(method, n * (1 - 1 / folds), sizes.d, sizes.q)
-        costs[cell.key] = one and Cost(folds * one.seconds, one.megabytes, one.factor)
+        cost = cost_of(method, n * (1 - 1 / folds), sizes.d, sizes.q)
+        costs[cell.key] = cost and Cost(folds * cost.seconds, cost.megabytes, cost.factor)
         return
     d = len(cell.method.base_scores) * sizes.q or sizes.d
     costs[cell.key] = cost_of(method, n, d, sizes.q)

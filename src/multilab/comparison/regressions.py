@@ -144,8 +144,8 @@ def find_regressions(
     losses = {name: sign * (old[name] - new[name]) - tolerance for name in both}
     ratio = float(now["test_to_train"])
     p = {name: _one_sided(values, ratio) for name, values in losses.items()}
-    each = list(p.values())
-    for name, adjusted, level in zip(p, holm(each), holm_levels(each, alpha), strict=True):
+    p_values = list(p.values())
+    for name, adjusted, level in zip(p, holm(p_values), holm_levels(p_values, alpha), strict=True):
         table.loc[name, ["p", "p_holm", "regressed"]] = p[name], float(adjusted), bool(adjusted <= alpha)
         table.loc[name, "limit"] = tolerance + _critical(losses[name], ratio, level)
     table["regressed"] = table["regressed"].astype(bool)

@@ -152,8 +152,8 @@ def _plan_text(request: Request, entries: Sequence[MethodRun], sizes: Sizes, n_j
         what = f"left out: {entry.note}; " if entry.status == "left out" else f"{entry.expected(n_jobs) + late:<38}"
         scaled = "[standardised] " if entry.standardised else ""
         lines.append(f"  {entry.name:<20}{what}{scaled}{entry.member.why}".rstrip())
-    known = [entry.factor for entry in entries if entry.seconds]
-    accuracy = f"; by size alone, half of such estimates are within a factor {max(known):.1f}" if known else ""
+    factors = [entry.factor for entry in entries if entry.seconds]
+    accuracy = f"; by size alone, half of such estimates are within a factor {max(factors):.1f}" if factors else ""
     lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")
     return "\n".join(lines)
 
@@ -207,8 +207,8 @@ def _commands(request: Request, entries: Sequence[MethodRun], board: Leaderboard
     }
     words = ["multilab", "fit"]
     for name, value in options.items():
-        for one in value if isinstance(value, list) else [value]:
-            words += [] if one is None else [f"--{name}"] if one is True else [f"--{name}", str(one)]
+        for item in value if isinstance(value, list) else [value]:
+            words += [] if item is None else [f"--{name}"] if item is True else [f"--{name}", str(item)]
     return [shlex.join([*words, "--register", request.dataset])]
 
 
@@ -227,6 +227,6 @@ def closing_text(results: Results) -> str:
     lines += [f"{entry.name}: {entry.status}: {entry.note}" for entry in results.entries if entry.note]
     lines += ["", str(results.recommendation), ""]
     lines += [f"next: {line}" for line in results.commands]
-    kept = f"the fits are kept in {results.scores.store.root}, the report is {request.out}/index.html"
-    lines.append(f"{duration(results.seconds)}; {kept}")
+    locations = f"the fits are kept in {results.scores.store.root}, the report is {request.out}/index.html"
+    lines.append(f"{duration(results.seconds)}; {locations}")
     return "\n".join(lines)

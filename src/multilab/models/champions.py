@@ -116,8 +116,8 @@ def _challenge_once(
 ) -> Registration | None:
     """Compare a model with the current champion and register it; None if that is the champion no longer."""
     champion = version_of(name, CHAMPION, where)
-    known = champion.tags.get("multilab.metric") if champion else None
-    chosen = metric or known or model.metadata.decision.get("objective") or _DEFAULT_METRIC
+    champion_metric = champion.tags.get("multilab.metric") if champion else None
+    chosen = metric or champion_metric or model.metadata.decision.get("objective") or _DEFAULT_METRIC
     if chosen not in METRICS:
         raise DeploymentError(f"{name}: the champion was compared by {chosen!r}, which is not a metric; give metric=")
     tags = {

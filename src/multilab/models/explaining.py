@@ -127,8 +127,8 @@ def permutation_table(
 def _value(model: SavedModel, X: Any, Y: np.ndarray, labels: Sequence[int], metric: str) -> float:
     scores, decisions = model.predict_encoded(X)
     entry = METRICS[metric]
-    given = decisions if entry.needs == "decisions" else scores
-    return float(entry.function(Y, given[:, labels], "default"))
+    predicted = decisions if entry.needs == "decisions" else scores
+    return float(entry.function(Y, predicted[:, labels], "default"))
 
 
 def _permuted(X: Any, start: int, stop: int, order: np.ndarray) -> Any:

@@ -111,5 +111,5 @@ def _texts(rows: pa.Table) -> pd.DataFrame:
     frame = rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
     for name in (field.name for field in rows.schema if pa.types.is_nested(field.type)):
         cells = rows.column(name).to_pylist()
-        frame[name] = [None if one is None else json.dumps(one, ensure_ascii=False, default=str) for one in cells]
+        frame[name] = [None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in cells]
     return frame

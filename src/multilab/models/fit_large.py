@@ -127,9 +127,9 @@ class _TrainingBatches:
 
     def __iter__(self) -> Iterator[tuple[Any, np.ndarray]]:
         for start, rows in _shown(self.table, "learning"):
-            kept = self.kept[start : start + rows.num_rows]
-            if kept.any():
-                yield self.rows_of(rows.filter(pa.array(kept)), start)
+            mask = self.kept[start : start + rows.num_rows]
+            if mask.any():
+                yield self.rows_of(rows.filter(pa.array(mask)), start)
 
 
 def _shown(table: ParquetTable, title: str) -> Iterator[tuple[int, pa.Table]]:

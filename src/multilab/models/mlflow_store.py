@@ -341,9 +341,9 @@ def _probe(uri: str) -> None:
 def _cause(error: BaseException) -> str:
     """Return the innermost reason: ``requests`` wraps it three times."""
     text = str(error)
-    for known in ("Connection refused", "Name or service not known", "Network is unreachable", "No route to host"):
-        if known in text:
-            return known
+    for reason in ("Connection refused", "Name or service not known", "Network is unreachable", "No route to host"):
+        if reason in text:
+            return reason
     return "no answer within 3 s" if "timed out" in text else " ".join(text.split())[:100]
 
 

@@ -207,7 +207,7 @@ def _same(first: Any, second: Any) -> bool:
 def _check_dictionary(_: _Tree, node: dict[str, Any]) -> None:
     """Refuse keys that are made by anything but plain types: skops calls these."""
     kinds = node["key_types"]
-    names = {f"{one['__loader__']} {one['__module__']}.{one['__class__']}" for one in kinds["content"]}
+    names = {f"{kind['__loader__']} {kind['__module__']}.{kind['__class__']}" for kind in kinds["content"]}
     if kinds["__loader__"] != "ListNode" or not names <= _KEYS or not isinstance(node["content"], dict):
         raise ValueError("keys of a dictionary that are no texts and no numbers")
 

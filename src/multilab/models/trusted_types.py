@@ -209,12 +209,12 @@ def is_estimator(name: str) -> bool:
     module, _, attribute = name.rpartition(".")
     if module.startswith("sklearn."):
         return name in _sklearn_names()
-    own = _our_estimators().get(attribute)
+    defining_module = _our_estimators().get(attribute)
     return (
-        own is not None
-        and module in (own, *_EXPORTING)
+        defining_module is not None
+        and module in (defining_module, *_EXPORTING)
         and attribute not in _NOT_OURS
-        and _is_estimator(own, attribute)
+        and _is_estimator(defining_module, attribute)
     )
 
 
