@@ -190,6 +190,7 @@ def rank_methods(
     defined, errors = defined[:, used], errors_of(metrics, means.values[at])[:, used]
     ranks = rankdata(np.where(np.isnan(errors), np.inf, errors), axis=2)  # unfinished last, in shared ranks
     ranks[~defined] = np.nan
+    # rounded, so that mean ranks that differ by rounding errors are ties
     within = ranks[0] if name not in METRIC_GROUPS else rankdata(_mean(ranks).round(9), axis=1)
     wins, columns = _set_wins(ranks), list(means.methods)
     table = pd.DataFrame(

@@ -44,9 +44,8 @@ def read_track(track: str, study: str) -> Track | None:
     stopped = folder / "unfinished.csv"
     columns = ["dataset", "split", "method", "reason"]
     unfinished = read_table(stopped, columns) if stopped.is_file() else None
-    chosen = (
-        _json(folder / "study.json", {}).get("methods") if track == "default" else None
-    )  # not those of its variants
+    # a study lists its methods without their variants
+    chosen = _json(folder / "study.json", {}).get("methods") if track == "default" else None
     return track_results(track, read_scores(folder), unfinished, chosen)
 
 

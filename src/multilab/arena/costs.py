@@ -89,5 +89,6 @@ def with_base_methods(measured: pd.DataFrame, bases: Mapping[tuple[str, str], Se
     for at, (dataset, split, method) in zip(measured.index, indexed.index, strict=True):
         if members := bases.get((dataset, method)):
             member_costs = indexed.reindex([(dataset, split, member) for member in members])
+            # if one member was not measured, the sum is unknown
             added.loc[at, ["predict_seconds", "model_bytes"]] += member_costs.sum(skipna=False)
     return added

@@ -84,6 +84,7 @@ def elo_ratings(
             source, n = np.arange(n_sets), n_sets
         rng = np.random.default_rng(0)
         counts = np.stack([np.bincount(rng.choice(n, n), minlength=n) for _ in range(rounds)])[:, source]
+        # the tied dataset adds half a win against each of the k - 1 others
         drawn = bradley_terry(counts @ wins + (k - 1) / 2, counts.sum(axis=1) + 1) * 400 / np.log(10)
         low, high = np.quantile(drawn - np.median(drawn, axis=1, keepdims=True), [0.025, 0.975], axis=0)
         low, high = np.minimum(low, ratings), np.maximum(high, ratings)

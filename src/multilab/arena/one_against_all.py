@@ -183,6 +183,7 @@ def _elo_against_tuned(content: Mapping[str, Any], pool: Mapping[str, Any]) -> d
     tested = rated[pool["tested"]["column"]]
     tuned = [rated[name] for name in content["tracks"].get("tuned", {}).get("columns", ()) if name in rated]
     low = tested["elo_low"]
+    # with a single dataset there are no intervals
     apart = [low is not None and row["elo_high"] is not None and low > row["elo_high"] for row in tuned]
     rows = [row | {"above": tested["elo"] > row["elo"], "apart": far} for row, far in zip(tuned, apart, strict=True)]
     return {"own": tested, "tuned": sorted(rows, key=lambda each: -each["elo"])}

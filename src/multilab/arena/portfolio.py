@@ -177,6 +177,7 @@ def choose_portfolio(
         if not options:
             break
         gains = {j: _value(table[:, [*chosen, j]]) for j in options}
+        # rounded, so that gains that differ by rounding errors are ties, which the cheaper method wins
         best = min(options, key=lambda j: (-round(gains[j], 9), mean[j], names[j]))
         chosen.append(best)
         reached.append(gains[best])

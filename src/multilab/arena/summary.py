@@ -597,6 +597,7 @@ def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:
     """
     shares = [share.between(column, other) for share, column, other in pairs]
     finished = [share.dropna() for share in shares]
+    # rounded, so that rounding errors are no differences
     tested = [share.groupby("source", sort=False).mean().to_numpy().round(9) - 0.5 for share in finished]
     p = holm([signed_rank_p(differences) for differences in tested])
     return [

@@ -247,6 +247,7 @@ def pooled_tracks(
         if not common:
             others.append(dataset)
         for track, names in zip(tracks, named, strict=True):
+            # without common splits each track has the mean of all its own; the pool lists these datasets
             used = [number for split, number in names.items() if split in common] if common else names.values()
             splits[track.name][dataset] = tuple(used)
     parts = [track.means(splits[track.name]).on(datasets) for track in tracks]

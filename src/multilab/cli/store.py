@@ -192,6 +192,7 @@ def clean(dataset: str | None, method: str | None, outdated: bool, unchecked: bo
             shutil.rmtree(path)
         else:
             path.unlink()
+        # what was derived from the cell goes with it
         for pattern in (f".metrics/*/{path.name}.json", f".checked/{path.name}.*"):
             for cached in results.root.glob(pattern):
                 cached.unlink(missing_ok=True)

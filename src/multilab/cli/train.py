@@ -54,6 +54,7 @@ class Settings(click.ParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the names of settings or, after the sign, their values; the last of a list such as ``a,b``."""
+        # completion receives an opening quote as it was typed
         offered = _offered(incomplete.lstrip("'\""), [str(word) for word in ctx.params.get(str(param.name)) or ()])
         return [CompletionItem(text) for text in sorted(set(offered)) if text.startswith(incomplete.lstrip("'\""))]
 
@@ -141,6 +142,7 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None, fresh: boo
       engine=local            where cells run: engine=dask engine.address=tls://HOST:8786 is a Dask cluster (extra dask)
       hydra/launcher=joblib   run a sweep on a launcher of Hydra instead (extras joblib, ray, slurm)
     """
+    # here, so that help and completion work without Hydra and do not wait for it
     from multilab.experiments.train import train as run
 
     jobs = run(_overrides(settings, multirun, cfg), fresh)

@@ -131,6 +131,7 @@ class Sizes:
             encoder = TableEncoder.learn(data.X, data.columns)
             d, X = encoder.width, encoder.encode(data.X.iloc[:_SAMPLE]).X if encoder.sparse else None
             if texts_of(data.columns):
+                # fewer rows, because n-grams take much longer than words
                 some = data.X.iloc[: _SAMPLE // 5]
                 with_chars = TableEncoder.learn(some, with_grams(data.columns)).encode(some).X
         entries = X.nnz / X.shape[0] if issparse(X) else None

@@ -140,6 +140,7 @@ def find_regressions(
     rows = {name: _row(name, new, old, statuses) for name in dict.fromkeys([*statuses, *old])}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=_COLUMNS).rename_axis("method")
     sign = 1.0 if direction == "max" else -1.0
+    # a single split has no spread, so there is no test
     both = [name for name in rows if name in new and name in old and len(digests) > 1]
     losses = {name: sign * (old[name] - new[name]) - tolerance for name in both}
     ratio = float(now["test_to_train"])

@@ -67,8 +67,10 @@ def compare_within_budget(request: Request) -> Results:
         finished = {entry.name: entry for entry in entries if entry.name not in board.failures}
         if set(finished) - {portfolio.baseline}:
             display.message("thresholds and calibration on held-out scores")
+            # the baseline first: tuned methods are compared with the tuned baseline, too
             order = [portfolio.baseline, *board.table.index]
             ordered = [finished[name] for name in dict.fromkeys(map(str, order)) if name in finished]
+            # the rest of the time is for the learning curve
             middle = time.monotonic() + 0.6 * max(end - time.monotonic(), 0)
             effects = held_out_effects(ordered, scores, sizes, request.metric, middle, n_jobs, portfolio.baseline)
         final = _final_board(board, effects)

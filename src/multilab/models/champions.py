@@ -58,6 +58,7 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
     method = Method.from_mapping(settings["method"], settings["mapping"])
     method = decided(method, *(settings.get(name) for name in ("objective", "calibration", "cost")))
     tuning = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
+    # a registered model may come from anywhere: the database that it names is not opened
     if tuning and tuning.storage is not None:
         tuning = replace(tuning, storage=None)
     refs = split_refs(dataset or settings["dataset"], protocol or settings["protocol"])

@@ -70,6 +70,7 @@ def predict_file(
                 scores, decisions = model.predict_encoded(encoded.X)
                 assigned += decisions.sum(axis=0, dtype=np.int64)
                 write(rows.select(copied.column_names), model.frame_of(scores, decisions))
+        # last, so that an interrupted prediction leaves no incomplete file
         os.replace(made, target)
     notes = EncodedRows(None, {name: dict(counts) for name, counts in unknown.items()}, imputed, unreadable).notes()
     return table.n_rows, notes, prediction_warnings(model.metadata, assigned / table.n_rows, table.n_rows)

@@ -231,6 +231,7 @@ def _fitted(cell: Cell, store: Store) -> MethodPipeline:
         for read in held:
             ensure(read, store)
         scores = [store.arrays(read.key)["scores"] for read in held]
+        # the function reads pairs of training and test scores; a fit on all rows has no test rows
         rows = base_score_rows(cell, [part for member_scores in scores for part in (member_scores, member_scores[:0])])
     else:
         rows = gather(cell, store)

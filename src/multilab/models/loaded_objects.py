@@ -144,6 +144,7 @@ def _check_nodes(left: np.ndarray, right: np.ndarray, leaf: np.ndarray, feature:
     inner = np.flatnonzero(~leaf)
     children = np.concatenate([left[inner], right[inner]]).astype(np.int64)
     _require(not children.size or (children.min() > 0 and children.max() < n), "a tree with a child out of range")
+    # numbers that only grow exclude a cycle, in which a prediction would never end
     _require((children > np.tile(inner, 2)).all(), "a tree with a child before its parent")
     _require((np.bincount(children, minlength=n) <= 1).all(), "a tree with a child of two parents")
     columns = feature[inner]
@@ -213,6 +214,7 @@ def _check_histogram_boosting(model: Any) -> Iterable[Any]:
     _require(isinstance(bins, list) and len(bins) == width, "boosted trees with other bins")
     for column in np.flatnonzero(categorical):
         values = np.asarray(bins[column], dtype=float)
+        # the categories of a split are a set of 256 bits
         _require(((values >= 0) & (values < 256)).all(), "a category out of range")
     predictors = [predictor for step in model._predictors for predictor in step]
     for predictor in predictors:
@@ -381,12 +383,14 @@ def _check_categories(model: OneHotEncoder) -> None:
 
 def _check_sparse(matrix: Any) -> None:
     _require(matrix.format in ("csr", "csc"), f"a sparse matrix in the form {matrix.format}")
+    # the full check compares every index with the shape
     matrix.check_format(full_check=True)
     _require(max(matrix.shape) <= max(_SIDE, len(matrix.indptr)), "a sparse matrix of too many columns")
 
 
 def _check_random_state(state: Any) -> None:
     position = state.get_state(legacy=False)["state"]["pos"]
+    # the generator has 624 words, and compiled code reads the one at this position
     _require(0 <= position <= 624, "a random state out of range")
 
 

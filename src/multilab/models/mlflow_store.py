@@ -167,7 +167,7 @@ def _query(path: Path, statement: str, *values: str) -> Any:
     try:
         with contextlib.closing(sqlite3.connect(f"file:{path.resolve()}?mode=ro", uri=True)) as database:
             row = database.execute(statement, values).fetchone()
-    except sqlite3.Error:
+    except sqlite3.Error:  # a file that is no MLflow database counts as no store
         return None
     return row[0] if row else None
 
@@ -192,7 +192,7 @@ def is_destination(path: Path) -> bool:
     """Return whether the configured MLflow store is there, and is the one that a file names, with the current view."""
     try:
         recorded = read_json(path)
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # without a readable record the results are published again
         return False
     current = _destination(tracking()["uri"])
     return recorded == current and current["stamp"] is not None
@@ -297,6 +297,7 @@ def writer_lock(uri: str) -> Iterator[None]:
         path = Path(tempfile.gettempdir()) / f"multilab-mlflow-{user}-{digest}.lock"
     lock = FileLock(path)
     try:
+        # first without waiting, so that a message appears only if there is a wait
         lock.acquire(timeout=0)
     except Timeout:
         print("another publication is running; waiting for it", file=sys.stderr, flush=True)
@@ -331,6 +332,7 @@ def _probe(uri: str) -> None:
         except OSError as error:  # the errors of requests are OSErrors too
             reasons[0] = _cause(error)
 
+    # a thread, because the timeouts of sockets do not cover the resolution of names
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(PROBE_SECONDS)

@@ -163,6 +163,7 @@ class SavedModel:
         except (OSError, ValueError, DatasetError):
             raise DeploymentError(f"{path / _ENCODER_FILE}: no readable encoder") from None
         files = _skops_files()
+        # before loading, which would only say that this type is not trusted
         if _OLD_FORM in files.names_in(path / _MODEL_FILE):
             version = metadata.versions.get("multilab", "")
             raise DeploymentError(

@@ -177,6 +177,7 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     names = [entry.filename for entry in entries]
     if len(set(names)) < len(names) or not all(map(_ENTRY.fullmatch, names)):
         raise ValueError("entries with the same or with a foreign name")
+    # skops compresses nothing, and a small compressed entry may unpack to gigabytes
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ValueError("compressed entries")
     if any(entry.file_size != entry.compress_size for entry in entries) or sum(e.file_size for e in entries) > size:
