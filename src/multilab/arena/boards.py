@@ -87,7 +87,7 @@ class Board:
         best method of a dataset saves, ``unfinished``, the share of datasets without a result; with a rating also
         ``elo``, ``elo_low`` and ``elo_high``.
     set_wins : ndarray of shape (n_datasets, n_columns, n_columns)
-        Share of the metrics of a dataset that the method of the row wins against that of the column; ties count half.
+        Share of the metrics of a dataset in which the row's method beats the column's method; ties count half.
     """
 
     name: str

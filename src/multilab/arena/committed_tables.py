@@ -44,7 +44,7 @@ def read_track(track: str, study: str) -> Track | None:
     stopped = folder / "unfinished.csv"
     columns = ["dataset", "split", "method", "reason"]
     unfinished = read_table(stopped, columns) if stopped.is_file() else None
-    # a study lists its methods without their variants
+    # the track has the methods of the study, not their variants
     chosen = _json(folder / "study.json", {}).get("methods") if track == "default" else None
     return track_results(track, read_scores(folder), unfinished, chosen)
 

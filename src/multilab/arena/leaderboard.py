@@ -17,7 +17,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
 ``sets``
     A list, one per dataset of a pool: ``name``, ``title``, ``domain`` (``text``, ``image``, ``audio``, ``biology``,
     ``medicine``, ``environment``, ``synthetic``, ``other``), ``text`` (true or false), ``source`` (one name for sets
-    that ``related`` of ``conf/arena.yaml`` puts together, else that of the set), ``n`` (rows), ``d`` (features, after
+    that ``related`` of ``conf/arena.yaml`` puts together, else the name), ``n`` (rows), ``d`` (features, after
     one-hot coding), ``q`` (labels), ``cardinality`` (labels per row), ``density`` (cardinality / q), ``distinct``
     (distinct label sets), ``nominal`` (nominal features), ``sparse`` (true or false).
 ``methods``

@@ -123,8 +123,8 @@ def choose_portfolio(
     -----
     The mean of a method over the splits of a data set is normalised per metric: 1 for the best method, 0 for the median
     one and everything below, so that bad methods do not stretch the scale. A portfolio has on each (data set, metric)
-    the score of its best member, plus half of that of the second best, a quarter of the third, and so on; its value is
-    the mean. The best alone (the objective of Feurer et al.) is reached with few members and then indifferent; a sum
+    the score of its best member, plus half of the second best score, a quarter of the third, and so on; its value
+    is the mean. The best alone (the objective of Feurer et al.) is reached with few members and then indifferent; a sum
     would take the same kind of method k times. The value is submodular, so that greedy choice has at least 1 - 1/e of
     the best value. Ties go to the cheaper method, then to the first in alphabetical order.
 

@@ -563,7 +563,7 @@ def _dummies(pool: Mapping[str, Any], means: Leaderboard) -> list[dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """Share of the metrics of a group that the method of the row wins against that of the column, per dataset.
+    """Share of the metrics of a group in which the row's method beats the column's method, per dataset.
 
     NaN where one of the two did not finish: as losses, these sets would make the shares measure speed.
     """
@@ -620,7 +620,7 @@ def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:
 
 
 def _verdict(differences: np.ndarray, p: float) -> str:
-    """Return what the signed-rank test detected; its direction is that of the rank sums."""
+    """Return what the signed-rank test detected; its direction is the direction of the rank sums."""
     if p > ALPHA:
         return "no difference"
     return "better" if (rankdata(np.abs(differences)) * np.sign(differences)).sum() > 0 else "worse"

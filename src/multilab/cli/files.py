@@ -256,7 +256,7 @@ def with_registered_files(argv: Sequence[str]) -> list[str]:
 
 
 def named_dataset(dataset: str, reader: Mapping[str, Any]) -> str:
-    """Return the name of a dataset, of a data file that of the dataset it becomes; options as of `reader_options`."""
+    """Return the name of a dataset, or of the dataset that a data file becomes; options as of `reader_options`."""
     if not has_path(dataset):
         return dataset
     listed = ("label_columns", "drop")

@@ -110,7 +110,7 @@ class AutoMultiLabel(MultiLabelClassifier):
     frame of labels, or a list of lists of tags. NaN, and -1 in an int8 y, mean that a label was not observed; methods
     that cannot learn from such labels are left out.
 
-    **The choice** is that of `multilab.comparison.recommend`: the best mean over the folds among methods that assign no
+    **The choice** follows `multilab.comparison.recommend`: the best mean over the folds among methods that assign no
     label far too often. Tuned thresholds have the guard of `guarded_thresholds`; if their gain is not significant,
     macro, micro and example F1 must not lose more than that gain. If no method is significantly better than label
     frequencies, `recommendation_` says so, but the best one is kept.

@@ -39,7 +39,7 @@ def learning_curve(entry: MethodRun, scores: CellScores, sizes: Sizes, deadline:
     Returns
     -------
     DataFrame
-        Columns share, rows, split, metric, value; the last share is that of the folds.
+        Columns share, rows, split, metric, value; the last share belongs to the folds themselves.
     """
     frames = []
     for share in (share for share in _SHARES if share < sizes.train_share and share * sizes.n >= _LEAST_ROWS):

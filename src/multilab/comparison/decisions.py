@@ -193,8 +193,8 @@ def guarded_decisions(
 ) -> TunedThresholdClassifier:
     """Return guarded decisions for an objective, from held-out scores in [0, 1]: the one rule of every recommendation.
 
-    Its ``predict`` takes scores of other rows. Without ``guard`` they are those of a baseline, which shows what
-    thresholds reach without features: assigning a label to all rows, which the guard forbids.
+    Their ``predict`` takes scores of other rows. A baseline is decided without ``guard``: it shows what thresholds
+    reach without features, by assigning a label to all rows, which the guard forbids.
     """
     chosen: Any = policy or DECISIONS[objective]
     tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=chosen, guard=guard)

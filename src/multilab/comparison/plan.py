@@ -21,7 +21,7 @@ from multilab.methods.labels import learns_from_missing
 TABLE = Path(__file__).with_name("costs.csv")
 
 DEFAULT_FOLDS = 5
-"""As those of `multilab fit`, whose protocol is kfold5."""
+"""Number of folds, as in `multilab fit`, whose protocol is kfold5."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Cost:
     megabytes : float
         Rise of memory.
     factor : float
-        By which half of the estimates of left-out data sets were off; larger for sizes beyond those measured.
+        Factor by which half of the estimates of left-out data sets were off; larger for sizes beyond the measured ones.
     """
 
     seconds: float

@@ -115,7 +115,7 @@ def _challenge_once(
     metric: str | None,
     level: float,
 ) -> Registration | None:
-    """Compare a model with the current champion and register it; None if that is the champion no longer."""
+    """Compare a model with the current champion and register it; None if another became the champion meanwhile."""
     champion = version_of(name, CHAMPION, where)
     champion_metric = champion.tags.get("multilab.metric") if champion else None
     chosen = metric or champion_metric or model.metadata.decision.get("objective") or _DEFAULT_METRIC

@@ -81,8 +81,8 @@ def permutation_table(
     DataFrame
         A row per raw column, the most important first: ``column``, ``importance`` (mean loss over the permutations, in
         units of the metric; positive: the column helps) and ``std``. All 0/1 columns of a text column are permuted
-        together. ``attrs`` has ``metric``, ``value``, that of the rows as they are, and ``rows``, the number of rows
-        with a label: the others are left out.
+        together. ``attrs`` has ``metric``, ``value`` (the metric of the unchanged rows) and ``rows`` (the number of
+        rows with a label; rows without one are left out).
 
     Raises
     ------

@@ -99,7 +99,7 @@ def decided(
     -------
     Method
         With ``TunedThresholdClassifier`` around the estimator, so that every cell of a cross-validation tunes inside
-        its own training set, with its guard. Its search space is that of the method, under ``estimator__``.
+        its own training set, with its guard. The search space of the method moves under ``estimator__``.
 
     Raises
     ------

@@ -277,7 +277,7 @@ def _width(model: Any) -> int:
 
 
 def _check_layer(layer: Layer, widths: list[int]) -> Iterable[Any]:
-    """Return a layer and its forests, the ones of fold k on ``widths[k]`` features."""
+    """Return a layer and its forests; the forests of fold k read ``widths[k]`` features."""
     _require(isinstance(layer, Layer) and len(layer.forests) == len(widths), "a layer in another form")
     for row, width in zip(layer.forests, widths, strict=True):
         right = all(isinstance(forest, CompactForest) and forest.n_features == width for forest in row)

@@ -80,7 +80,7 @@ def tracking(uri: str | None = None, artifacts: str | None = None) -> dict[str, 
 
     Notes
     -----
-    In the temporary copy of a DVC experiment a relative address is that of the repository it is a copy of, see
+    In the temporary copy of a DVC experiment a relative address starts from the copied repository, see
     :func:`multilab.core.home_dir`.
     """
     setting = read_settings("tracking", "default")
@@ -189,7 +189,7 @@ def record_destination(path: Path, uri: str) -> None:
 
 
 def is_destination(path: Path) -> bool:
-    """Return whether the configured MLflow store is there, and is the one that a file names, with the current view."""
+    """Return whether the configured MLflow store exists and is the store that a file names, with the current view."""
     try:
         recorded = read_json(path)
     except (OSError, ValueError):  # without a readable record the results are published again
@@ -392,7 +392,7 @@ def log_values(client: Any, run_id: str, params: Mapping[str, Any], metrics: Seq
 
     names = {re.sub(r"[^\w\-. :/]", "_", str(name))[:250]: excerpt(str(value), 6000) for name, value in params.items()}
     entries = [Param(name, value) for name, value in names.items()]
-    while entries or metrics:
+    while entries or metrics:  # MLflow accepts at most 1000 metrics and 100 parameters in a request
         client.log_batch(run_id, metrics=metrics[:900], params=entries[:100])
         entries, metrics = entries[100:], metrics[900:]
 

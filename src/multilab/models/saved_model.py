@@ -82,7 +82,7 @@ class SavedModel:
         -------
         DataFrame of shape (n, 2 q)
             Per label its decision under its name, then per label its probability as ``<label>_probability`` (or its
-            score as ``<label>_score``); the index is that of ``rows``.
+            score as ``<label>_score``); the index is the index of ``rows``.
 
         Raises
         ------

@@ -163,7 +163,7 @@ class _Tree:
             self._archive.getinfo(node["file"])
 
     def _is_new(self, node: dict[str, Any], extension: str) -> bool:
-        """Return whether the file of a node was not checked yet; refuse that of another node or of another kind."""
+        """Return whether the file of a node was not checked yet; refuse the file of another node or kind."""
         file, number = node["file"], node["__id__"]
         if self._owner.get(file, number) != number or not file.endswith(extension):
             raise ValueError("two arrays are in one file")

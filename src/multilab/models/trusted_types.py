@@ -202,7 +202,7 @@ def is_trusted(loader: str, name: str) -> bool:
 
 
 def is_estimator(name: str) -> bool:
-    """Return whether a dotted name is that of one of our estimators, or of a trusted one of scikit-learn.
+    """Return whether a dotted name is one of our estimators, or a trusted estimator of scikit-learn.
 
     A class has two names: one by its module, and one by the package that exports it.
     """
