@@ -87,7 +87,7 @@ class Board:
         best method of a dataset saves, ``unfinished``, the share of datasets without a result; with a rating also
         ``elo``, ``elo_low`` and ``elo_high``.
     set_wins : ndarray of shape (n_datasets, n_columns, n_columns)
-        Share of the metrics of a dataset that the method of the row wins against that of the column; ties count half.
+        Share of the metrics of a dataset in which the row's method beats the column's method; ties count half.
     """
 
     name: str
@@ -190,6 +190,7 @@ def rank_methods(
     defined, errors = defined[:, used], errors_of(metrics, means.values[at])[:, used]
     ranks = rankdata(np.where(np.isnan(errors), np.inf, errors), axis=2)  # unfinished last, in shared ranks
     ranks[~defined] = np.nan
+    # rounded, so that mean ranks that differ by rounding errors are ties
     within = ranks[0] if name not in METRIC_GROUPS else rankdata(_mean(ranks).round(9), axis=1)
     wins, columns = _set_wins(ranks), list(means.methods)
     table = pd.DataFrame(
@@ -202,7 +203,9 @@ def rank_methods(
         index=columns,
     )
     if rating is not None:
-        table = table.join(rating(ranks, columns, anchor, [(sources or {}).get(each, each) for each in datasets]))
+        table = table.join(
+            rating(ranks, columns, anchor, [(sources or {}).get(dataset, dataset) for dataset in datasets])
+        )
     ranked = pd.DataFrame(within, index=list(datasets), columns=columns)
     tests = compare_methods(ranked, "min", ALPHA, metric=name, pairs=False)
     return Board(name, metrics, left_out, tests, table.sort_values("rank", kind="stable"), wins)
@@ -229,8 +232,8 @@ def _set_wins(ranks: np.ndarray) -> np.ndarray:
     """Return by dataset the share of metrics won, rows against columns."""
     k = ranks.shape[2]
     wins = np.zeros((ranks.shape[1], k, k))
-    for at, each in enumerate(np.moveaxis(ranks, 1, 0)):
-        rows = each[~np.isnan(each[:, 0])]
+    for at, set_ranks in enumerate(np.moveaxis(ranks, 1, 0)):
+        rows = set_ranks[~np.isnan(set_ranks[:, 0])]
         signs = np.sign(rows[:, None, :] - rows[:, :, None])  # 1 where the row's rank is smaller: it wins
         wins[at] = (signs.mean(axis=0) + 1) / 2
     return wins

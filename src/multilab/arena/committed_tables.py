@@ -44,8 +44,9 @@ def read_track(track: str, study: str) -> Track | None:
     stopped = folder / "unfinished.csv"
     columns = ["dataset", "split", "method", "reason"]
     unfinished = read_table(stopped, columns) if stopped.is_file() else None
-    own = _json(folder / "study.json", {}).get("methods") if track == "default" else None  # not those of its variants
-    return track_results(track, read_scores(folder), unfinished, own)
+    # the track has the methods of the study, not their variants
+    chosen = _json(folder / "study.json", {}).get("methods") if track == "default" else None
+    return track_results(track, read_scores(folder), unfinished, chosen)
 
 
 def read_tracks(studies: Mapping[str, str]) -> list[Track]:
@@ -85,13 +86,13 @@ def described_studies(studies: Mapping[str, str]) -> list[dict[str, Any]]:
         folder = report_dir(study)
         if (folder / SCORES).is_file():
             settings, machine = _json(folder / "study.json", {}), _json(folder / "environment.json", {})
-            own = {
+            entry = {
                 "track": track,
                 "study": study,
                 "title": settings.get("title"),
                 "description": settings.get("description"),
             }
-            described.append(own | {key: machine.get(key) for key in _ENVIRONMENT} | {"tune": settings.get("tune")})
+            described.append(entry | {key: machine.get(key) for key in _ENVIRONMENT} | {"tune": settings.get("tune")})
     return described
 
 
@@ -103,7 +104,9 @@ def facts_of_sets(studies: Mapping[str, str]) -> list[dict[str, Any]]:
     facts: dict[str, dict[str, Any]] = {}
     for card in _cards(studies):
         name, kind = card["name"], kinds.get(card["name"], "other")
-        sources = (source for source, patterns in related.items() if any(fnmatchcase(name, each) for each in patterns))
+        sources = (
+            source for source, patterns in related.items() if any(fnmatchcase(name, pattern) for pattern in patterns)
+        )
         facts[name] = {
             "name": name,
             "title": card.get("title") or _title(name),
@@ -132,20 +135,20 @@ def digests_of_splits(studies: Mapping[str, str]) -> dict[str, dict[str, list[st
 
 def described_methods(tracks: Iterable[Track], studies: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Return the entries of ``methods`` in the leaderboard file for some tracks, without name and track."""
-    known, described = set(names("method")), {}
-    chosen_on = {name: each for each in arena_settings()["chosen_on"] for name in each["methods"]}
+    method_names, described = set(names("method")), {}
+    chosen_on = {name: choice for choice in arena_settings()["chosen_on"] for name in choice["methods"]}
     for track in tracks:
         folder = report_dir(studies[track.name])
         settings, environment = _json(folder / "study.json", {}), _json(folder / "environment.json", {})
         titles, references = settings.get("method_titles", {}), settings.get("references", {})
         for name in track.board.methods:
-            method = load_method(name) if name in known else None
-            own, decided = settings.get("settings", {}).get(name, {}), chosen_on.get(name)
+            method = load_method(name) if name in method_names else None
+            method_settings, decided = settings.get("settings", {}).get(name, {}), chosen_on.get(name)
             described[name] = {
                 **_described(name, method),
                 **({"title": titles[name]} if titles.get(name) else {}),
                 **({"reference": references[name]} if references.get(name) else {}),
-                "base_scores": list(own.get("base_scores") or (method.base_scores if method else ())),
+                "base_scores": list(method_settings.get("base_scores") or (method.base_scores if method else ())),
                 "libraries": _libraries(method, environment) if method else {},
                 "chosen_on": decided and {key: decided[key] for key in ("sets", "reason")},
             }
@@ -208,7 +211,7 @@ def read_costs(studies: Mapping[str, str], methods: Mapping[str, Mapping[str, An
     chosen = [track for track in _COSTS if measured.get(track) is not None]
     chosen = chosen if "costs" in chosen else ["default"]
     tables: list[pd.DataFrame] = []
-    known: dict[str, tuple[float, float]] = {}
+    row_counts: dict[str, tuple[float, float]] = {}
     bases: dict[tuple[str, str], Sequence[str]] = {}
     for track in chosen:
         table, study = measured.get(track), studies[track]
@@ -216,24 +219,24 @@ def read_costs(studies: Mapping[str, str], methods: Mapping[str, Mapping[str, An
             return None
         settings = _json(report_dir(study) / "study.json", {})
         rows = {card["name"]: _rows(card, settings) for card in _cards({track: study})}
-        known |= {name: each for name, each in rows.items() if each is not None}
+        row_counts |= {name: counts for name, counts in rows.items() if counts is not None}
         ranked, members = _COSTS.get(track, track), _base_methods(study, methods)
         columns = {name: column_name(name, ranked) for name in table["method"].unique()}
         pairs = table[["dataset", "method"]].drop_duplicates().itertuples(index=False, name=None)
         bases |= {(dataset, columns[name]): members(name, dataset) for dataset, name in pairs}
         tables.append(table.assign(method=table["method"].map(columns)))
     joined = pd.concat(tables, ignore_index=True)
-    costs = method_costs(with_base_methods(joined[joined["dataset"].isin(list(known))], bases), known)
+    costs = method_costs(with_base_methods(joined[joined["dataset"].isin(list(row_counts))], bases), row_counts)
     costs.attrs["studies"] = [studies[track] for track in chosen]
     return costs
 
 
 def _base_methods(study: str, methods: Mapping[str, Mapping[str, Any]]) -> Callable[[str, str], Sequence[str]]:
     """Return the function that gives the base methods of a stack on a dataset in a study."""
-    described, known = load_study(study) if study in names("study") else None, set(names("method"))
+    described, method_names = load_study(study) if study in names("study") else None, set(names("method"))
 
     def members(method: str, dataset: str) -> Sequence[str]:
-        if described and described.base(method) in known:
+        if described and described.base(method) in method_names:
             return described.method(method, dataset).base_scores
         return methods.get(method, {}).get("base_scores", ())
 
@@ -281,9 +284,9 @@ def _display(method: Method | None, key: str) -> Any:
 
 def _requires(method: Method | None) -> list[str]:
     """Return what a method needs in addition to the core: its own list, else the top modules of other libraries."""
-    own = _display(method, "requires")
-    if own:
-        return [own] if isinstance(own, str) else list(own)
+    declared = _display(method, "requires")
+    if declared:
+        return [declared] if isinstance(declared, str) else list(declared)
     return _packages(method) if method else []
 
 

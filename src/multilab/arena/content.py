@@ -15,7 +15,7 @@ from multilab.statistics import Leaderboard
 
 def pool_of(content: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a pool of the leaderboard, nothing where it is absent."""
-    return next((each for each in content["pools"] if each["name"] == name), {})
+    return next((pool for pool in content["pools"] if pool["name"] == name), {})
 
 
 def elo_of(pool: Mapping[str, Any], group: str, column: str) -> dict[str, Any]:
@@ -56,10 +56,10 @@ def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Lead
     x  0.6  0.7
     y  0.5  NaN
     """
-    known = {each["name"]: each for each in content["pools"]}
-    if pool not in known:
-        raise ArenaError(unknown_name("pool of the leaderboard", pool, known))
-    entry = known[pool]
+    pools = {pool_entry["name"]: pool_entry for pool_entry in content["pools"]}
+    if pool not in pools:
+        raise ArenaError(unknown_name("pool of the leaderboard", pool, pools))
+    entry = pools[pool]
     tracks = [(name, content["tracks"][name]) for name in entry["tracks"]]
     metrics = [name for name in tracks[0][1]["values"] if all(name in track["values"] for _, track in tracks)]
     values = np.full((len(metrics), len(entry["sets"]), len(entry["columns"])), np.nan)
@@ -68,9 +68,13 @@ def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Lead
     for name, track in tracks:
         columns = [entry["columns"].index(column) for column in track["columns"]]
         for m, metric in enumerate(metrics):
-            own = entry["values"].get(name, {}).get(metric, {})
+            by_dataset = entry["values"].get(name, {}).get(metric, {})
             for i, dataset in enumerate(entry["sets"]):
-                row = own[dataset] if dataset in own else track["values"][metric][track["sets"].index(dataset)]
+                row = (
+                    by_dataset[dataset]
+                    if dataset in by_dataset
+                    else track["values"][metric][track["sets"].index(dataset)]
+                )
                 values[m, i, columns] = np.array(row, dtype=float)
     values[undefined] = np.nan
     directions = {name: METRICS[name].direction for name in metrics}

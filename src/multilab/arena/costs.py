@@ -44,8 +44,8 @@ def method_costs(measured: pd.DataFrame, rows: Mapping[str, tuple[float, float]]
     unknown = set(measured["dataset"]) - set(rows)
     if unknown:
         raise ArenaError(f"the numbers of rows of {', '.join(sorted(unknown))} are unknown")
-    train = measured["dataset"].map({name: each[0] for name, each in rows.items()})
-    test = measured["dataset"].map({name: each[1] for name, each in rows.items()})
+    train = measured["dataset"].map({name: counts[0] for name, counts in rows.items()})
+    test = measured["dataset"].map({name: counts[1] for name, counts in rows.items()})
     cells = pd.DataFrame(
         {
             "method": measured["method"],
@@ -84,10 +84,11 @@ def with_base_methods(measured: pd.DataFrame, bases: Mapping[tuple[str, str], Se
     >>> with_base_methods(measured, {("x", "stack"): ["mlknn"]})["predict_seconds"].tolist()
     [1.0, 1.1]
     """
-    own = measured.set_index(["dataset", "split", "method"])[["predict_seconds", "model_bytes"]]
+    indexed = measured.set_index(["dataset", "split", "method"])[["predict_seconds", "model_bytes"]]
     added = measured.copy()
-    for at, (dataset, split, method) in zip(measured.index, own.index, strict=True):
+    for at, (dataset, split, method) in zip(measured.index, indexed.index, strict=True):
         if members := bases.get((dataset, method)):
-            known = own.reindex([(dataset, split, member) for member in members])
-            added.loc[at, ["predict_seconds", "model_bytes"]] += known.sum(skipna=False)
+            member_costs = indexed.reindex([(dataset, split, member) for member in members])
+            # if one member was not measured, the sum is unknown
+            added.loc[at, ["predict_seconds", "model_bytes"]] += member_costs.sum(skipna=False)
     return added

@@ -45,7 +45,7 @@ def elo_ratings(
     -----
     The fit of the Bradley-Terry model by bencheval, scaled such that 400 points are odds of 10 to 1. A dataset is one
     task of weight 1: its battles are those of all pairs of methods by the means over its splits, one per metric. All
-    methods meet equally often, so that the order of the ratings is that of the win rates.
+    methods meet equally often, so that the order of the ratings is the order of the win rates.
 
     One more dataset is added on which all methods tie. Without it a method that wins or loses every battle has no
     finite rating, and the intervals of a single metric on few datasets are thousands of points wide.
@@ -84,6 +84,7 @@ def elo_ratings(
             source, n = np.arange(n_sets), n_sets
         rng = np.random.default_rng(0)
         counts = np.stack([np.bincount(rng.choice(n, n), minlength=n) for _ in range(rounds)])[:, source]
+        # the tied dataset adds half a win against each of the k - 1 others
         drawn = bradley_terry(counts @ wins + (k - 1) / 2, counts.sum(axis=1) + 1) * 400 / np.log(10)
         low, high = np.quantile(drawn - np.median(drawn, axis=1, keepdims=True), [0.025, 0.975], axis=0)
         low, high = np.minimum(low, ratings), np.maximum(high, ratings)

@@ -17,7 +17,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
 ``sets``
     A list, one per dataset of a pool: ``name``, ``title``, ``domain`` (``text``, ``image``, ``audio``, ``biology``,
     ``medicine``, ``environment``, ``synthetic``, ``other``), ``text`` (true or false), ``source`` (one name for sets
-    that ``related`` of ``conf/arena.yaml`` puts together, else that of the set), ``n`` (rows), ``d`` (features, after
+    that ``related`` of ``conf/arena.yaml`` puts together, else the name), ``n`` (rows), ``d`` (features, after
     one-hot coding), ``q`` (labels), ``cardinality`` (labels per row), ``density`` (cardinality / q), ``distinct``
     (distinct label sets), ``nominal`` (nominal features), ``sparse`` (true or false).
 ``methods``
@@ -171,7 +171,7 @@ def arena_leaderboard(
         counted = ", ".join(metrics_of("overall"))
         raise ArenaError(f"no metric that a leaderboard counts is defined on any set; these are {counted}")
     chosen = [_chosen(pool, boards, tested, tracks) for pool in pools]
-    labels = {str(each["name"]): int(each["q"]) for each in facts}
+    labels = {str(card["name"]): int(card["q"]) for card in facts}
     tests = _tests(pools, chosen, boards, labels, sources, run)
     described = [
         _pool(pool, by_name)
@@ -181,13 +181,13 @@ def arena_leaderboard(
         | {"tested": column and _described_tests(pool.means, column, tests[pool.name], boards[pool.name])}
         for pool, at, column in zip(pools, anchors, chosen, strict=True)
     ]
-    used = [each for each in facts if any(each["name"] in pool.means.datasets for pool in pools)]
+    used = [card for card in facts if any(card["name"] in pool.means.datasets for pool in pools)]
     metrics = [name for name in METRICS if any(name in track.board.metrics for track in tracks)]
     return {
         "schema": SCHEMA,
-        "created": max((each["created"] for each in studies if each.get("created")), default=None),
+        "created": max((study["created"] for study in studies if study.get("created")), default=None),
         "studies": list(studies),
-        "sets": [{key: finite(value, 4) for key, value in each.items()} for each in used],
+        "sets": [{key: finite(value, 4) for key, value in card.items()} for card in used],
         "methods": {
             column: {"name": name, "track": track.name, **methods.get(name, {})}
             for track in tracks
@@ -199,7 +199,7 @@ def arena_leaderboard(
             {
                 "name": name,
                 "title": GROUP_TITLES[name],
-                "metrics": [each for each in metrics_of(name) if each in metrics],
+                "metrics": [metric for metric in metrics_of(name) if metric in metrics],
             }
             for name in METRIC_GROUPS
             if name in boards[pools[0].name]
@@ -227,7 +227,7 @@ def leaderboard_text(content: Mapping[str, Any]) -> str:
     lines = []
     for key, value in content.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            text = "[\n" + ",\n".join(_compact(each) for each in value) + "\n]"
+            text = "[\n" + ",\n".join(_compact(entry) for entry in value) + "\n]"
         else:
             text = _compact(value)
         lines.append(f"{json.dumps(key)}:{text}")
@@ -278,7 +278,7 @@ def _track(track: Track) -> dict[str, Any]:
 def _undefined(means: Leaderboard) -> dict[str, list[str]]:
     """Return by metric the datasets on which it is undefined; nothing of a metric without any."""
     absent = zip(means.metrics, means.undefined, strict=True)
-    return {metric: [means.datasets[at] for at in np.flatnonzero(each)] for metric, each in absent if each.any()}
+    return {metric: [means.datasets[at] for at in np.flatnonzero(mask)] for metric, mask in absent if mask.any()}
 
 
 def _boards(
@@ -354,15 +354,19 @@ def _tested(
 
 def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
     """Return the description of a pool; where it averages fewer splits than a track, with its own means."""
-    means, own = pool.means, {}
+    means, own_means = pool.means, {}
     for name in pool.tracks:
         fewer = [
-            each for each, used in pool.splits[name].items() if len(used) < len(tracks[name].board.splits_of[each])
+            dataset
+            for dataset, used in pool.splits[name].items()
+            if len(used) < len(tracks[name].board.splits_of[dataset])
         ]
         at = [means.methods.index(column) for column in tracks[name].columns]
         if fewer:
-            own[name] = {
-                metric: {each: list(map(finite, means.values[m, means.datasets.index(each), at])) for each in fewer}
+            own_means[name] = {
+                metric: {
+                    dataset: list(map(finite, means.values[m, means.datasets.index(dataset), at])) for dataset in fewer
+                }
                 for m, metric in enumerate(means.metrics)
             }
     return {
@@ -370,7 +374,7 @@ def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
         "tracks": list(pool.tracks),
         "sets": list(means.datasets),
         "columns": list(means.methods),
-        "values": own,
+        "values": own_means,
         "undefined": _undefined(means),
         "other_splits": list(pool.other_splits),
         "unfinished": [finite(pool.unfinished[column], 4) for column in means.methods],

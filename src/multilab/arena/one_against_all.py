@@ -155,9 +155,9 @@ def one_against_all_verdict(content: Mapping[str, Any], pool: str) -> dict[str, 
         "columns": len(columns),
         "rope": entry["tested"]["rope"],
         "metrics": metrics,
-        "first": sum(each["first"] for each in metrics),
-        "decided": sum(bool(each["any"] and each["any"]["decided"]) for each in metrics),
-        "decided_single": sum(bool(each["single"] and each["single"]["decided"]) for each in metrics),
+        "first": sum(verdict["first"] for verdict in metrics),
+        "decided": sum(bool(verdict["any"] and verdict["any"]["decided"]) for verdict in metrics),
+        "decided_single": sum(bool(verdict["single"] and verdict["single"]["decided"]) for verdict in metrics),
         "elo": _elo_against_tuned(content, entry),
     }
 
@@ -180,9 +180,10 @@ def _elo_against_tuned(content: Mapping[str, Any], pool: Mapping[str, Any]) -> d
     if "elo" not in board:
         return None
     rated = {name: elo_of(pool, "overall", name) | {"column": name} for name in columns}
-    own = rated[pool["tested"]["column"]]
+    tested = rated[pool["tested"]["column"]]
     tuned = [rated[name] for name in content["tracks"].get("tuned", {}).get("columns", ()) if name in rated]
-    low = own["elo_low"]
-    apart = [low is not None and each["elo_high"] is not None and low > each["elo_high"] for each in tuned]
-    rows = [each | {"above": own["elo"] > each["elo"], "apart": far} for each, far in zip(tuned, apart, strict=True)]
-    return {"own": own, "tuned": sorted(rows, key=lambda each: -each["elo"])}
+    low = tested["elo_low"]
+    # with a single dataset there are no intervals
+    apart = [low is not None and row["elo_high"] is not None and low > row["elo_high"] for row in tuned]
+    rows = [row | {"above": tested["elo"] > row["elo"], "apart": far} for row, far in zip(tuned, apart, strict=True)]
+    return {"own": tested, "tuned": sorted(rows, key=lambda each: -each["elo"])}

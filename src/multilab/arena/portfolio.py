@@ -61,8 +61,10 @@ def unrelated_sets(dataset: str, datasets: Collection[str], families: Sequence[s
     >>> unrelated_sets("yahoo-arts", ["emotions", "yahoo-arts", "yahoo-health"], ["yahoo-*"])
     ['emotions']
     """
-    own = [pattern for pattern in families if fnmatchcase(dataset, pattern)]
-    return sorted(name for name in set(datasets) - {dataset} if not any(fnmatchcase(name, pattern) for pattern in own))
+    patterns = [pattern for pattern in families if fnmatchcase(dataset, pattern)]
+    return sorted(
+        name for name in set(datasets) - {dataset} if not any(fnmatchcase(name, pattern) for pattern in patterns)
+    )
 
 
 def choose_portfolio(
@@ -121,8 +123,8 @@ def choose_portfolio(
     -----
     The mean of a method over the splits of a data set is normalised per metric: 1 for the best method, 0 for the median
     one and everything below, so that bad methods do not stretch the scale. A portfolio has on each (data set, metric)
-    the score of its best member, plus half of that of the second best, a quarter of the third, and so on; its value is
-    the mean. The best alone (the objective of Feurer et al.) is reached with few members and then indifferent; a sum
+    the score of its best member, plus half of the second best score, a quarter of the third, and so on; its value
+    is the mean. The best alone (the objective of Feurer et al.) is reached with few members and then indifferent; a sum
     would take the same kind of method k times. The value is submodular, so that greedy choice has at least 1 - 1/e of
     the best value. Ties go to the cheaper method, then to the first in alphabetical order.
 
@@ -154,13 +156,13 @@ def choose_portfolio(
         raise ArenaError(f"no results on data sets that are unrelated to {dataset!r}: a portfolio cannot be chosen")
     scores = scores[scores["dataset"].isin(others) & scores["metric"].isin(metrics)]
     values = normalised_scores(scores)
-    known = _limiting_sets(dataset, others, set(measured["dataset"]), sizes or {})
-    cells = measured[measured["dataset"].isin(known)].groupby(["dataset", "method"])["fit_seconds"].mean().unstack()
-    cells = cells.reindex(index=known, columns=values.columns)
+    limiting = _limiting_sets(dataset, others, set(measured["dataset"]), sizes or {})
+    cells = measured[measured["dataset"].isin(limiting)].groupby(["dataset", "method"])["fit_seconds"].mean().unstack()
+    cells = cells.reindex(index=limiting, columns=values.columns)
     costs = cells.mean()
     late = ~(cells * fits <= limit).all()  # true also where a set lacks the method
     for name, method in _pairs(unfinished):
-        if name in known and method in late.index:
+        if name in limiting and method in late.index:
             late[method] = True
         if name in others and method in values.columns:
             values.loc[name, method] = 0.0
@@ -175,11 +177,12 @@ def choose_portfolio(
         if not options:
             break
         gains = {j: _value(table[:, [*chosen, j]]) for j in options}
+        # rounded, so that gains that differ by rounding errors are ties, which the cheaper method wins
         best = min(options, key=lambda j: (-round(gains[j], 9), mean[j], names[j]))
         chosen.append(best)
         reached.append(gains[best])
     if not chosen:
-        raise ArenaError(f"no method finished on {', '.join(known)} within the limits: no member for {dataset!r}")
+        raise ArenaError(f"no method finished on {', '.join(limiting)} within the limits: no member for {dataset!r}")
     return StackPortfolio(
         dataset, tuple(names[j] for j in chosen), tuple(reached), float(mean[chosen].sum()), tuple(others)
     )

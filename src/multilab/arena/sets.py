@@ -60,14 +60,14 @@ def select_sets(facts: Iterable[Mapping[str, Any]], wanted: str) -> list[str]:
     if not names and not conditions:
         raise ArenaError(f"sets={wanted!r} names no dataset")
     for name in names:
-        if not any(_named(each, name) for each in facts):
-            known = sorted({str(each.get("domain")) for each in facts}) + [each["name"] for each in facts]
-            raise ArenaError(unknown_name("dataset or domain", name, known))
+        if not any(_named(card, name) for card in facts):
+            choices = sorted({str(card.get("domain")) for card in facts}) + [card["name"] for card in facts]
+            raise ArenaError(unknown_name("dataset or domain", name, choices))
     chosen = [
-        str(each["name"])
-        for each in facts
-        if (not names or any(_named(each, name) for name in names))
-        and all(each.get(fact) is not None and compare(each[fact], limit) for fact, compare, limit in conditions)
+        str(card["name"])
+        for card in facts
+        if (not names or any(_named(card, name) for name in names))
+        and all(card.get(fact) is not None and compare(card[fact], limit) for fact, compare, limit in conditions)
     ]
     if not chosen:
         raise ArenaError(f"no dataset matches {wanted!r}")
@@ -76,7 +76,7 @@ def select_sets(facts: Iterable[Mapping[str, Any]], wanted: str) -> list[str]:
 
 def sources_of(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the source of each dataset from its facts: related ones have the same, others their own name."""
-    return {each["name"]: each.get("source", each["name"]) for each in facts}
+    return {card["name"]: card.get("source", card["name"]) for card in facts}
 
 
 def _named(facts: Mapping[str, Any], name: str) -> bool:

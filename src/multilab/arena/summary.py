@@ -124,10 +124,10 @@ def arena_summary(
     [('all sets', 'a'), ('text', 'a')]
     """
     means, pool = leaderboard_means(content, "default"), pool_of(content, "default")
-    described = {each["name"] for each in content["sets"]}
+    described = {card["name"] for card in content["sets"]}
     if absent := [name for name in means.datasets if name not in described]:
         raise ArenaError(f"the leaderboard lacks the facts of {', '.join(absent)}: evaluate the study, then rank again")
-    groups = [each["name"] for each in content["groups"]]
+    groups = [group["name"] for group in content["groups"]]
     shares = {name: _shares(means, name, content["sets"]) for name in groups}
     return {
         "schema": SUMMARY_SCHEMA,
@@ -135,9 +135,9 @@ def arena_summary(
         "rope": ROPE,
         "alpha": ALPHA,
         "anchor": pool["anchor"],
-        "sets": [each["name"] for each in content["sets"] if each["name"] in means.datasets],
+        "sets": [card["name"] for card in content["sets"] if card["name"] in means.datasets],
         "columns": list(means.methods),
-        "groups": {each["name"]: each["title"] for each in content["groups"]},
+        "groups": {group["name"]: group["title"] for group in content["groups"]},
         "winners": _winners(means, content["sets"], groups),
         "elo": {name: _first_by_elo(pool, name) for name in groups if "elo" in pool["boards"][name]},
         "proposals": [
@@ -159,10 +159,10 @@ def arena_summary(
 
 def _winners(means: Leaderboard, facts: Sequence[Mapping[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
     """Return by kind of sets the first of each group of metrics, and what is not separated from it."""
-    facts = [each for each in facts if each["name"] in means.datasets]
+    facts = [card for card in facts if card["name"] in means.datasets]
     winners = []
     for kind, (title, holds) in SUBSETS.items():
-        chosen = [each["name"] for each in facts if holds(each)]
+        chosen = [card["name"] for card in facts if holds(card)]
         if not chosen:
             continue
         ranks = {name: rank_methods(means.on(chosen), name).dataset_ranks for name in groups}
@@ -236,15 +236,15 @@ def _proposal(
 ) -> dict[str, Any]:
     """Return the positions of a proposal, and its comparisons with baselines and with those of its paper."""
     columns = pool["columns"]
-    others = [each for each in BASELINES if each in columns and each != name]
-    own = [each for each in compared_with if each in columns and each not in PROPOSALS[study]]
+    others = [method for method in BASELINES if method in columns and method != name]
+    comparators = [method for method in compared_with if method in columns and method not in PROPOSALS[study]]
     return {
         "name": name,
         "study": study,
         "boards": {group: _standing(pool, group, name) for group in shares},
         "unfinished": pool["unfinished"][columns.index(name)],
-        "baselines": {group: _tested([(each, name, other) for other in others]) for group, each in shares.items()},
-        "comparators": _tested([(shares["overall"], name, other) for other in own]),
+        "baselines": {group: _tested([(share, name, other) for other in others]) for group, share in shares.items()},
+        "comparators": _tested([(shares["overall"], name, other) for other in comparators]),
     }
 
 
@@ -253,13 +253,13 @@ def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[st
     pool = pool_of(content, "tuned")
     if not pool:
         return None
-    search = next((each.get("tune") for each in content["studies"] if each["track"] == "tuned"), None)
+    search = next((study.get("tune") for study in content["studies"] if study["track"] == "tuned"), None)
     means = leaderboard_means(content, "tuned")
     shares = {name: _shares(means, name, content["sets"]) for name in groups}
     metric: str = (search or {}).get("metric", "")
-    pairs = [(each, content["methods"][each]["name"]) for each in content["tracks"]["tuned"]["columns"]]
+    pairs = [(column, content["methods"][column]["name"]) for column in content["tracks"]["tuned"]["columns"]]
     pairs = [(tuned, name) for tuned, name in pairs if name in means.methods]
-    tests = {group: _tested([(each, *pair) for pair in pairs]) for group, each in shares.items()}
+    tests = {group: _tested([(share, *pair) for pair in pairs]) for group, share in shares.items()}
     return {
         "sets": list(means.datasets),
         "search": search,
@@ -344,11 +344,11 @@ def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> d
 def _above_tuned(content: Mapping[str, Any], pool: Mapping[str, Any], stack: str) -> dict[str, Any]:
     """Return how many tuned columns a stack is above in Elo, and how many with intervals that do not overlap."""
     tuned = [elo_of(pool, "overall", column) for column in content["tracks"]["tuned"]["columns"]]
-    own = elo_of(pool, "overall", stack)
-    apart = [own["elo_low"] is not None and own["elo_low"] > (each["elo_high"] or np.inf) for each in tuned]
+    rating = elo_of(pool, "overall", stack)
+    apart = [rating["elo_low"] is not None and rating["elo_low"] > (other["elo_high"] or np.inf) for other in tuned]
     return {
         "tuned": len(tuned),
-        "above": sum(own["elo"] > each["elo"] for each in tuned),
+        "above": sum(rating["elo"] > other["elo"] for other in tuned),
         "apart": sum(apart),
         "sets": pool["boards"]["overall"]["sets"],
     }
@@ -364,7 +364,7 @@ def _costs(
     costs = content["costs"]
     if costs is None or not costs["alone"]:
         return None
-    machines = {each["study"]: each.get("machine") for each in content["studies"]}
+    machines = {study["study"]: study.get("machine") for study in content["studies"]}
     rows = [
         {"name": name, "elo": elo_of(pool, "overall", name).get("elo"), **{cost: costs[cost][at] for cost in COSTS}}
         for at, name in enumerate(costs["columns"])
@@ -446,9 +446,9 @@ def _unfinished(track: Mapping[str, Any]) -> dict[str, Any]:
 def _effort(tables: Mapping[str, Mapping[str, pd.DataFrame | None]], budget: float | None) -> dict[str, Any] | None:
     """Return the hours that the cells of studies took, ``None`` where no study was measured."""
     rows: list[dict[str, Any]] = []
-    for study, each in tables.items():
-        if (measured := each["measured"]) is not None:
-            hours = _hours(measured, each["tuned"], each["unfinished"])
+    for study, frames in tables.items():
+        if (measured := frames["measured"]) is not None:
+            hours = _hours(measured, frames["tuned"], frames["unfinished"])
             rows.append({"study": study, "cells": len(measured), **hours})
     if not rows:
         return None
@@ -474,9 +474,9 @@ def _load(tables: Mapping[str, Mapping[str, pd.DataFrame | None]]) -> dict[str, 
     ways.
     """
     parts: dict[bool, list[pd.DataFrame]] = {True: [], False: []}
-    for each in tables.values():
-        if (measured := each["measured"]) is not None and each["tuned"] is None:
-            stopped = pd.DataFrame(columns=[*CELL, "seconds"]) if each["unfinished"] is None else each["unfinished"]
+    for frames in tables.values():
+        if (measured := frames["measured"]) is not None and frames["tuned"] is None:
+            stopped = pd.DataFrame(columns=[*CELL, "seconds"]) if frames["unfinished"] is None else frames["unfinished"]
             tried = stopped[stopped["seconds"] > 0][[*CELL, "seconds"]]
             seconds = measured[["fit_seconds", "predict_seconds"]].sum(axis=1)
             done = measured[CELL].assign(seconds=seconds, done=True)
@@ -504,7 +504,7 @@ def _agreement(pool: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any
     free = [metric for metric in names if metric not in ORDERED_LIKE]
     rows = []
     for metric in names:
-        others = correlation.loc[metric, [each for each in free if each != metric]].dropna()
+        others = correlation.loc[metric, [other for other in free if other != metric]].dropna()
         others = others.drop(ORDERED_LIKE.get(metric, ""), errors="ignore")
         near, far = (others.idxmax(), others.idxmin()) if len(others) else (None, None)
         rows.append(
@@ -563,7 +563,7 @@ def _dummies(pool: Mapping[str, Any], means: Leaderboard) -> list[dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """Share of the metrics of a group that the method of the row wins against that of the column, per dataset.
+    """Share of the metrics of a group in which the row's method beats the column's method, per dataset.
 
     NaN where one of the two did not finish: as losses, these sets would make the shares measure speed.
     """
@@ -595,10 +595,11 @@ def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:
     related datasets are not independent. The p values are Holm-corrected over the pairs. ``smallest_p`` is what they
     can be at least: a difference cannot be detected where it is above the level.
     """
-    shares = [each.between(column, other) for each, column, other in pairs]
-    finished = [each.dropna() for each in shares]
-    tested = [each.groupby("source", sort=False).mean().to_numpy().round(9) - 0.5 for each in finished]
-    p = holm([signed_rank_p(each) for each in tested])
+    shares = [share.between(column, other) for share, column, other in pairs]
+    finished = [share.dropna() for share in shares]
+    # rounded, so that rounding errors are no differences
+    tested = [share.groupby("source", sort=False).mean().to_numpy().round(9) - 0.5 for share in finished]
+    p = holm([signed_rank_p(differences) for differences in tested])
     return [
         {
             "against": other,
@@ -619,7 +620,7 @@ def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:
 
 
 def _verdict(differences: np.ndarray, p: float) -> str:
-    """Return what the signed-rank test detected; its direction is that of the rank sums."""
+    """Return what the signed-rank test detected; its direction is the direction of the rank sums."""
     if p > ALPHA:
         return "no difference"
     return "better" if (rankdata(np.abs(differences)) * np.sign(differences)).sum() > 0 else "worse"

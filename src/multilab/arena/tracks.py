@@ -132,25 +132,25 @@ def track_results(
     {('emotions', 'b'): 'missing'}
     """
     metrics = tuple(metric for metric in METRICS if (scores["metric"] == metric).any())
-    kept = scores[scores["metric"].isin(metrics)]
-    known = _names(kept["method"], unfinished, "method")
+    rows = scores[scores["metric"].isin(metrics)]
+    methods_seen = _names(rows["method"], unfinished, "method")
     for method in methods or ():
-        if method not in known:
+        if method not in methods_seen:
             raise ArenaError(f"track {name}: there are no results of the method {method!r}")
-    columns = tuple(methods or known)
-    kept = kept[kept["method"].isin(columns)]
-    if kept.empty:
+    columns = tuple(methods or methods_seen)
+    rows = rows[rows["method"].isin(columns)]
+    if rows.empty:
         raise ArenaError(f"track {name}: the table of scores has no row of a metric of multilab")
-    if kept.duplicated(["dataset", "split", "method", "metric"]).any():
-        row = kept[kept.duplicated(["dataset", "split", "method", "metric"])].iloc[0]
+    if rows.duplicated(["dataset", "split", "method", "metric"]).any():
+        row = rows[rows.duplicated(["dataset", "split", "method", "metric"])].iloc[0]
         raise ArenaError(
             f"track {name}: two values of {row['metric']} for {row['method']} on {row['dataset']}, split {row['split']}"
         )
-    datasets = tuple(_names(kept["dataset"], None, "dataset"))
+    datasets = tuple(_names(rows["dataset"], None, "dataset"))
     stopped = pd.DataFrame(columns=[*CELL, "reason"]) if unfinished is None else unfinished
     stopped = stopped[stopped["method"].isin(columns) & stopped["dataset"].isin(datasets)]
     directions = {metric: METRICS[metric].direction for metric in metrics}
-    return Track(name, Leaderboard(kept, directions, datasets, columns, stopped))
+    return Track(name, Leaderboard(rows, directions, datasets, columns, stopped))
 
 
 def _names(first: pd.Series, other: pd.DataFrame | None, column: str) -> list[str]:
@@ -247,12 +247,13 @@ def pooled_tracks(
         if not common:
             others.append(dataset)
         for track, names in zip(tracks, named, strict=True):
+            # without common splits each track has the mean of all its own; the pool lists these datasets
             used = [number for split, number in names.items() if split in common] if common else names.values()
             splits[track.name][dataset] = tuple(used)
     parts = [track.means(splits[track.name]).on(datasets) for track in tracks]
     at = [[part.metrics.index(name) for name in metrics] for part in parts]
-    values = np.concatenate([part.values[own] for part, own in zip(parts, at, strict=True)], axis=2)
-    values[np.logical_or.reduce([part.undefined[own] for part, own in zip(parts, at, strict=True)])] = np.nan
+    values = np.concatenate([part.values[index] for part, index in zip(parts, at, strict=True)], axis=2)
+    values[np.logical_or.reduce([part.undefined[index] for part, index in zip(parts, at, strict=True)])] = np.nan
     means = Leaderboard.of_means(
         values,
         {name: METRICS[name].direction for name in metrics},
@@ -290,23 +291,27 @@ def all_pools(
     """
     by_name, pools = {track.name: track for track in tracks}, []
     for name, members in POOLS.items():
-        own = [by_name[each] for each in members if each in by_name]
-        if len(own) < len(members) or not common_sets(own):
+        pooled = [by_name[member] for member in members if member in by_name]
+        if len(pooled) < len(members) or not common_sets(pooled):
             continue
-        pools.append(pooled_tracks(name, own, digests))
-        named = {column: each for track in own for column, each in zip(track.columns, track.board.methods, strict=True)}
+        pools.append(pooled_tracks(name, pooled, digests))
+        named = {
+            column: method
+            for track in pooled
+            for column, method in zip(track.columns, track.board.methods, strict=True)
+        }
         judged = [named[tested]] if tested in named else list(named.values())
         described = [methods.get(method, {}).get("chosen_on") or {} for method in judged]
-        seen = {dataset for each in described for dataset in each.get("sets", ())} & set(common_sets(own))
-        if seen and common_sets(own, seen):
-            pools.append(pooled_tracks(f"{name}{UNSEEN}", own, digests, seen))
+        seen = {dataset for choice in described for dataset in choice.get("sets", ())} & set(common_sets(pooled))
+        if seen and common_sets(pooled, seen):
+            pools.append(pooled_tracks(f"{name}{UNSEEN}", pooled, digests, seen))
     return pools
 
 
 def _named_splits(track: Track, dataset: str, digests: Mapping[str, Sequence[str]]) -> dict[str | int, int]:
     """Return the numbers of the splits of a dataset by digest, where it is known, else by number."""
-    known = digests.get(dataset, ())
-    return {known[n] if n < len(known) else n: n for n in track.board.splits_of[dataset]}
+    split_digests = digests.get(dataset, ())
+    return {split_digests[n] if n < len(split_digests) else n: n for n in track.board.splits_of[dataset]}
 
 
 def _unfinished(tracks: Sequence[Track], splits: Mapping[str, Mapping[str, tuple[int, ...]]]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from multilab.core import conf_dir, report_dir
 
 _METRICS = Name("name", lambda: ["overall", "example", "label", "ranking", *completion.metrics()])
 _SETS = Name("set", lambda: ["text", "image", "audio", "biology", "medicine", *completion.names("dataset")])
+# written out, because importing `multilab.arena.tracks` would slow down every help text
 _POOLS = ("default", "tuned", "ensembled", "all", "ensembled-unseen", "all-unseen")
 
 

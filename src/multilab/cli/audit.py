@@ -124,20 +124,20 @@ def audited_table(
     if names:
         cells = derived_cells(cells, names)
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
-    known = {name: _card_size(name) for name in datasets} if cards else {}
-    known = {name: card for name, card in known.items() if card}
-    for name, given in (read_sizes(sizes) if sizes else {}).items():
-        known[name] = _merged(known.get(name), given)
+    test_sizes = {name: _card_size(name) for name in datasets} if cards else {}
+    test_sizes = {name: card for name, card in test_sizes.items() if card}
+    for name, size_in_file in (read_sizes(sizes) if sizes else {}).items():
+        test_sizes[name] = _merged(test_sizes.get(name), size_in_file)
     unknown = next(iter(unused_sizes([dataset] if dataset else [], cells)), "")
     if unknown:
         raise AuditError(f"{path}: {unknown_name('dataset', unknown, datasets)}")
-    given = size_from(size or {}, "arguments")
-    for name in [dataset] if dataset else [*known, "*"]:
-        own = known.get(name)
-        if dataset and not own:
-            own = _card_size(name)
-        known[name] = _merged(own, given)
-    return AuditTable.of(cells, known)
+    size_in_arguments = size_from(size or {}, "arguments")
+    for name in [dataset] if dataset else [*test_sizes, "*"]:
+        known_size = test_sizes.get(name)
+        if dataset and not known_size:
+            known_size = _card_size(name)
+        test_sizes[name] = _merged(known_size, size_in_arguments)
+    return AuditTable.of(cells, test_sizes)
 
 
 def derived_cells(cells: Iterable[AuditCell], path: Path) -> list[AuditCell]:

@@ -204,8 +204,8 @@ def reader_options(function: Any = None, *, shown: Sequence[str] = READER_NAMES)
 
     @functools.wraps(function)
     def wrapped(**values: Any) -> Any:
-        given = {name: values.pop(name) for name in READER_NAMES}
-        return function(reader={name: value for name, value in given.items() if value is not None}, **values)
+        reader_values = {name: values.pop(name) for name in READER_NAMES}
+        return function(reader={name: value for name, value in reader_values.items() if value is not None}, **values)
 
     for name, (flags, settings) in reversed([*zip(READER_NAMES, _READER, strict=True)]):
         wrapped = click.option(*flags, hidden=name not in shown, **settings)(wrapped)
@@ -252,11 +252,11 @@ def with_registered_files(argv: Sequence[str]) -> list[str]:
         else:
             others.append(argument)
     with options_spelled_by(_as_setting):
-        return [f"dataset={registered(one[8:], options)}" if one.startswith("dataset=") else one for one in others]
+        return [f"dataset={registered(word[8:], options)}" if word.startswith("dataset=") else word for word in others]
 
 
 def named_dataset(dataset: str, reader: Mapping[str, Any]) -> str:
-    """Return the name of a dataset, of a data file that of the dataset it becomes; options as of `reader_options`."""
+    """Return the name of a dataset, or of the dataset that a data file becomes; options as of `reader_options`."""
     if not has_path(dataset):
         return dataset
     listed = ("label_columns", "drop")
@@ -281,7 +281,7 @@ def has_path(dataset: str) -> bool:
 
 def registered(dataset: str, options: Mapping[str, Any]) -> str:
     """Return datasets, separated by commas, with the name of the registered file for each path; report new ones."""
-    return ",".join(_registered(one, options) if _is_path(one) else one for one in _datasets(dataset))
+    return ",".join(_registered(name, options) if _is_path(name) else name for name in _datasets(dataset))
 
 
 def _datasets(dataset: str) -> list[str]:
@@ -326,8 +326,8 @@ def _registered(path: str, options: Mapping[str, Any]) -> str:
 
 def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
     """Return what a user should know of a table before learning from it, a line each."""
-    known = content.get("kinds", {})
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(_kind_counts(profile, known).items()))
+    kind_of = content.get("kinds", {})
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(_kind_counts(profile, kind_of).items()))
     lines = [f"rows       {profile.rows}", f"features   {profile.features}: {kinds}"]
     of_text = {**profile.text, **profile.free_text}
     if "kinds" in content:
@@ -353,7 +353,7 @@ def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
     lines += [
         f"note       {name}: {count} values with spaces; if it is free text: --columns {name}=text"
         for name, count in profile.phrases.items()
-        if known.get(name) == "category"
+        if kind_of.get(name) == "category"
     ]
     return lines + [f"warning    {warning}" for warning in _warnings(profile, content)]
 

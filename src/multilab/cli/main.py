@@ -64,18 +64,18 @@ class _Root(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _MODULES:
             return None
-        found: click.Command = getattr(import_module(f"multilab.cli.{_MODULES[name]}"), name)
+        subcommand: click.Command = getattr(import_module(f"multilab.cli.{_MODULES[name]}"), name)
         if sys.flags.optimize > 1:  # python -OO has removed the docstrings
-            for one in (found, *getattr(found, "commands", {}).values()):
-                one.help = docstring(one.callback)
-        return found
+            for documented in (subcommand, *getattr(subcommand, "commands", {}).values()):
+                documented.help = docstring(documented.callback)
+        return subcommand
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, _MODULES))
         for section, modules in _SECTIONS.items():
             with formatter.section(section):
                 texts = ((name, self.get_command(ctx, name)) for name in modules)
-                rows = [(f"{name:<{width}}", one.get_short_help_str(limit=100)) for name, one in texts if one]
+                rows = [(f"{name:<{width}}", entry.get_short_help_str(limit=100)) for name, entry in texts if entry]
                 formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -98,7 +98,9 @@ class _Root(click.Group):
             if ctx.resilient_parsing:  # completion: nothing comes after it
                 return args[0], click.Command(args[0]), args[1:]
             groups = {name: self.get_command(ctx, name) for name in _MODULES}
-            owners = [f"{name} {args[0]}" for name, one in groups.items() if args[0] in getattr(one, "commands", ())]
+            owners = [
+                f"{name} {args[0]}" for name, group in groups.items() if args[0] in getattr(group, "commands", ())
+            ]
             meant = owners or list(filter(None, [closest(args[0], _MODULES)]))
             hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)

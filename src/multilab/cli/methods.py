@@ -38,18 +38,18 @@ def list_methods(family: str | None) -> None:
     from multilab.cells.conf import names
     from multilab.cells.method import family_of, load_method
 
-    known, refused = [], []
+    readable, refused = [], []
     for name in names("method"):
         try:
-            known.append(load_method(name))
+            readable.append(load_method(name))
         except ExperimentError as error:  # of one file: the others are listed
             refused.append(str(error))
-    families = sorted({family_of(method) for method in known})
+    families = sorted({family_of(method) for method in readable})
     if family is not None and family not in families:
         raise ExperimentError(unknown_name("family", family, families))
-    name_width, family_width = (2 + max(map(len, column)) for column in ([m.name for m in known], families))
+    name_width, family_width = (2 + max(map(len, column)) for column in ([m.name for m in readable], families))
     print(f"{'name':<{name_width}}{'family':<{family_width}}{'reads':<13}title")
-    for method in known:
+    for method in readable:
         if family in (None, family_of(method)):
             reads = "base scores" if method.base_scores else "features"
             package = next((text for text in method.requires.split() if not text.startswith("-")), None)

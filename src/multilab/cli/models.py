@@ -151,9 +151,9 @@ def fit(
         if arguments or tune or any(options[name] for name in of_methods):
             of_method = "--set, --tune, --decision, --calibration, --cost, --chars, --observed and --protocol"
             raise click.UsageError(f"{of_method} are of a method: name one.")
-        found = _found(dataset, budget or 600.0, options["metric"] or "macro_f1", cv, options["seed"])
-        method, arguments = found.options["method"], tuple(found.options["set"])
-        options |= {"decision": found.options["decision"], "chars": found.options["chars"], "found": found}
+        best = _found(dataset, budget or 600.0, options["metric"] or "macro_f1", cv, options["seed"])
+        method, arguments = best.options["method"], tuple(best.options["set"])
+        options |= {"decision": best.options["decision"], "chars": best.options["chars"], "found": best}
     elif budget is not None:
         raise click.UsageError("--budget is the time to find a method: leave out --method.")
     if options["cost"] is not None:
@@ -186,11 +186,11 @@ def _fit_large(
 ) -> int:
     """Fit to a table that is larger than memory; refuse options that need all rows at once."""
     allowed = ("method", "seed", "conventions", "metrics", "tracking.uri")
-    given = [name for name, value in run.items() if value is not None and name not in allowed]
-    given += [name for name in ("decision", "calibration", "cost", "chars", "register", "metric") if options[name]]
-    if given:
+    refused = [name for name, value in run.items() if value is not None and name not in allowed]
+    refused += [name for name in ("decision", "calibration", "cost", "chars", "register", "metric") if options[name]]
+    if refused:
         names = {"protocol.kfold": "cv", "tune.n_trials": "tune"}
-        shown = ", ".join(f"--{names.get(name, name).replace('.', '-')}" for name in given)
+        shown = ", ".join(f"--{names.get(name, name).replace('.', '-')}" for name in refused)
         raise click.UsageError(f"{path} is read in batches of rows, which have no option {shown}.")
     from multilab.experiments.fit import FitOptions, fit_large_and_log
 
@@ -211,9 +211,9 @@ def _found(dataset: str, budget: float, metric: str, cv: int | None, seed: int |
     check_dataset(dataset)
     if metric not in METRICS:
         raise ExperimentError(f"metric: {unknown_name('metric', metric, METRICS)}")
-    found = find_model(dataset, budget, metric, cv or DEFAULT_FOLDS, seed or 0)
-    print(*map(printable, found.text().splitlines()), sep="\n", flush=True)
-    return found
+    best = find_model(dataset, budget, metric, cv or DEFAULT_FOLDS, seed or 0)
+    print(*map(printable, best.text().splitlines()), sep="\n", flush=True)
+    return best
 
 
 @click.command()

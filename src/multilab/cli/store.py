@@ -133,19 +133,19 @@ def check(dataset: str | None, method: str | None, every: bool) -> int:
 
     results = Store()
     inventory = Inventory(results)
-    found = changed_cells(inventory.cells(named_dataset(dataset or "*", {}), method or "*"), inventory)
-    chosen = [one for one in found if not one.equal] if every else sample(found)
+    changed = changed_cells(inventory.cells(named_dataset(dataset or "*", {}), method or "*"), inventory)
+    chosen = [change for change in changed if not change.equal] if every else sample(changed)
     differences: dict[str, str] = {}
     for start in ProgressBar("check")(range(0, len(chosen), _AT_ONCE), math.ceil(len(chosen) / _AT_ONCE)):
         differences |= recompute(chosen[start : start + _AT_ONCE], results, compute_within)
-    for one in chosen:
-        if text := differences.get(one.item.key, "it cannot be recomputed"):
-            print(f"{one.group}: {one.item.label}: {text}")
-    if differing := [one for one in chosen if differences.get(one.item.key)]:
+    for change in chosen:
+        if text := differences.get(change.item.key, "it cannot be recomputed"):
+            print(f"{change.group}: {change.item.label}: {text}")
+    if differing := [change for change in chosen if differences.get(change.item.key)]:
         print(advice(differing))
     equal = sum(not text for text in differences.values())
-    unchecked = sum(not one.equal for one in found)
-    print(f"{len(found)} results of changed files: {equal} recomputed and equal, {unchecked} unchecked")
+    unchecked = sum(not change.equal for change in changed)
+    print(f"{len(changed)} results of changed files: {equal} recomputed and equal, {unchecked} unchecked")
     return int(equal < len(chosen))
 
 
@@ -192,9 +192,10 @@ def clean(dataset: str | None, method: str | None, outdated: bool, unchecked: bo
             shutil.rmtree(path)
         else:
             path.unlink()
+        # what was derived from the cell goes with it
         for pattern in (f".metrics/*/{path.name}.json", f".checked/{path.name}.*"):
-            for kept in results.root.glob(pattern):
-                kept.unlink(missing_ok=True)
+            for cached in results.root.glob(pattern):
+                cached.unlink(missing_ok=True)
     swept = results.sweep() if yes and not (dataset or method) else 0
     waiting = 0 if dataset or method else sum(1 for _ in results.root.glob(".part-*"))
     what = f"{len(doomed)} cells" + (f" and {len(caches)} outdated caches" if caches else "")
@@ -326,7 +327,7 @@ def explanation(store: Store, key: str) -> list[tuple[str, str, str]]:
     parts.pop("split", None)
     identity = parts if outdated is None else _identity(inventory, cell) or parts
     for name in sorted({*parts, *identity} - {"dataset", "split", "reads"}):
-        then, now = (setting_text(one[name]) if name in one else "-" for one in (parts, identity))
+        then, now = (setting_text(key_parts[name]) if name in key_parts else "-" for key_parts in (parts, identity))
         rows.append((name.replace("_", " "), then, "" if then == now else now))
     versions = {name: installed_version(name) or "-" for name in code.versions}
     today = {**files_today(), **versions, "commit": package_commit() or "-"}
@@ -379,13 +380,13 @@ def _rows_reasons(a: StoredCell, b: StoredCell, old: dict[str, Any], new: dict[s
         lines.append(f"dataset: {a.dataset} -> {b.dataset}")
     elif data:
         lines.append(f"dataset: {a.dataset} has other data")
-    known = a.protocol is not None and b.protocol is not None
-    if known and a.protocol != b.protocol:
+    protocols_known = a.protocol is not None and b.protocol is not None
+    if protocols_known and a.protocol != b.protocol:
         lines.append(f"protocol: {_protocol_text(a)} -> {_protocol_text(b)}")
     if a.split != b.split:
         lines.append(f"split: {a.split} -> {b.split}")
     if split and not lines:
-        reason = "other rows" if known else "other rows or another protocol"
+        reason = "other rows" if protocols_known else "other rows or another protocol"
         lines.append(
             f"split: {a.split} has {reason} in the training set" + ("" if a.inner_fold is None else " (inner folds)")
         )
@@ -443,7 +444,7 @@ def _stale(inventory: Inventory, wanted: Collection[str]) -> set[str]:
     from multilab.cells.checks import changed_cells
 
     cells = list(inventory.cells())
-    stale = {one.item.key for one in changed_cells(cells, inventory) if not one.equal} & set(wanted)
+    stale = {change.item.key for change in changed_cells(cells, inventory) if not change.equal} & set(wanted)
     while more := {cell.key for cell in cells if stale & {*cell.parts.get("reads", ())}} - stale:
         stale |= more
     return stale

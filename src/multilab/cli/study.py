@@ -141,12 +141,12 @@ def claims(study: str | None) -> None:
     from multilab.cells.conf import names
     from multilab.experiments.study import load_study
 
-    listed = [one for one in map(load_study, [study] if study else names("study")) if one.paper]
+    listed = [paper_study for paper_study in map(load_study, [study] if study else names("study")) if paper_study.paper]
     if study and not listed:
         raise ExperimentError(f"study {study} has no paper; set `paper: NAME` in conf/study/{study}.yaml")
-    for one in listed:
-        print(f"{one.name}: {one.title}")
-        for line in (*_verdict_lines(one), *_claim_lines(one)):
+    for paper_study in listed:
+        print(f"{paper_study.name}: {paper_study.title}")
+        for line in (*_verdict_lines(paper_study), *_claim_lines(paper_study)):
             print(f"  {line}")
 
 
@@ -211,10 +211,10 @@ def _check_columns(study: Study, methods: list[str] | None, datasets: list[str] 
     """Refuse names that a study does not have."""
     from multilab.core.messages import unknown_name
 
-    for kind, names, known in (("method", methods, study.all_methods), ("dataset", datasets, study.datasets)):
+    for kind, names, columns in (("method", methods, study.all_methods), ("dataset", datasets, study.datasets)):
         for name in names or ():
-            if name not in known:
-                raise ExperimentError(f"study {study.name}: {unknown_name(kind, name, known)}")
+            if name not in columns:
+                raise ExperimentError(f"study {study.name}: {unknown_name(kind, name, columns)}")
 
 
 @study.command()
@@ -442,9 +442,9 @@ def _claim_lines(study: Study) -> list[str]:
     theirs = [claim.id for claim in claims if claim.origin == "paper" and claim.id in entries]
     counts = Counter(entries[name]["outcome"] for name in theirs)
     outcomes = ", ".join(f"{outcome} {count}" for outcome, count in sorted(counts.items()))
-    own = sum(claim.origin != "paper" for claim in claims)
-    lines = [f"{len(claims) - own} claims of the paper" + (f": {outcomes}" if outcomes else "")] if claims else []
-    lines += [f"{own} questions of our own"] if own else []
+    questions = sum(claim.origin != "paper" for claim in claims)
+    lines = [f"{len(claims) - questions} claims of the paper" + (f": {outcomes}" if outcomes else "")] if claims else []
+    lines += [f"{questions} questions of our own"] if questions else []
     width = max((len(claim.id) + 2 for claim in claims), default=0)
     lines += [f"  {'':<{width}}{'printed cells':<24}our results"] if entries else []
     printed = [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}), width)]

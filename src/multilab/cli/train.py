@@ -54,8 +54,9 @@ class Settings(click.ParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the names of settings or, after the sign, their values; the last of a list such as ``a,b``."""
-        found = _offered(incomplete.lstrip("'\""), [str(word) for word in ctx.params.get(str(param.name)) or ()])
-        return [CompletionItem(text) for text in sorted(set(found)) if text.startswith(incomplete.lstrip("'\""))]
+        # completion receives an opening quote as it was typed
+        offered = _offered(incomplete.lstrip("'\""), [str(word) for word in ctx.params.get(str(param.name)) or ()])
+        return [CompletionItem(text) for text in sorted(set(offered)) if text.startswith(incomplete.lstrip("'\""))]
 
 
 def _offered(incomplete: str, given: list[str]) -> list[str]:
@@ -63,13 +64,13 @@ def _offered(incomplete: str, given: list[str]) -> list[str]:
     if name.startswith("method."):
         return _arguments_of_method(given, name.removeprefix("method."), bool(equals))
     if not equals:
-        return [*(f"{known}=" for known in _SETTINGS), "method."]
+        return [*(f"{setting}=" for setting in _SETTINGS), "method."]
     if incomplete == "metrics=":
         return ["metrics=["]
     head = re.match(r"(?:.*[,\[])?", value)
     done = head.group() if head else ""
     taken = set(re.split(r"[,\[\]]", done))
-    return [f"{name}={done}{known}" for known in _SETTINGS.get(name, list)() if known not in taken]
+    return [f"{name}={done}{choice}" for choice in _SETTINGS.get(name, list)() if choice not in taken]
 
 
 def _arguments_of_method(given: list[str], argument: str, has_value: bool) -> list[str]:
@@ -141,13 +142,14 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None, fresh: boo
       engine=local            where cells run: engine=dask engine.address=tls://HOST:8786 is a Dask cluster (extra dask)
       hydra/launcher=joblib   run a sweep on a launcher of Hydra instead (extras joblib, ray, slurm)
     """
+    # here, so that help and completion work without Hydra and do not wait for it
     from multilab.experiments.train import train as run
 
     jobs = run(_overrides(settings, multirun, cfg), fresh)
     if jobs.sweep and jobs.results:
         from multilab.reports.tables.results import print_sweep
 
-        print_sweep([(one.settings["conventions"], one.cells) for one in jobs.results], jobs.results[0].metrics)
+        print_sweep([(job.settings["conventions"], job.cells) for job in jobs.results], jobs.results[0].metrics)
     jobs.raise_failure()
     return 0
 

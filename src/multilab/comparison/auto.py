@@ -110,7 +110,7 @@ class AutoMultiLabel(MultiLabelClassifier):
     frame of labels, or a list of lists of tags. NaN, and -1 in an int8 y, mean that a label was not observed; methods
     that cannot learn from such labels are left out.
 
-    **The choice** is that of `multilab.comparison.recommend`: the best mean over the folds among methods that assign no
+    **The choice** follows `multilab.comparison.recommend`: the best mean over the folds among methods that assign no
     label far too often. Tuned thresholds have the guard of `guarded_thresholds`; if their gain is not significant,
     macro, micro and example F1 must not lose more than that gain. If no method is significantly better than label
     frequencies, `recommendation_` says so, but the best one is kept.
@@ -346,8 +346,10 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
     X, Y, names = model._training
     encoder = model.encoder_
     if encoder is None:
-        known = getattr(model, "feature_names_in_", [f"x{k}" for k in range(X.shape[1])])
-        encoder = TableEncoder(tuple(FeatureColumn(str(one)) for one in known), tuple(names), sparse=issparse(X))
+        feature_names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(X.shape[1])])
+        encoder = TableEncoder(
+            tuple(FeatureColumn(str(name)) for name in feature_names), tuple(names), sparse=issparse(X)
+        )
     method = (
         method_facts(model._member.method)
         if model._member
@@ -433,7 +435,7 @@ class Search:
             self.rows.hold_out()
         entries = self._plan()  # without the fit that is there
         run_methods(
-            [one for one in entries if one.status == "planned"],
+            [entry for entry in entries if entry.status == "planned"],
             self.rows,
             self.limit,
             fits_end,
@@ -528,7 +530,7 @@ class Search:
         words, encoder, texts = X, self.rows.encoder, self.rows.texts
         if texts and encoder is not None:
             words = X[:, encoder.word_columns(texts)]
-        (n, d), row = words.shape, [one.nnz / one.shape[0] if issparse(one) else None for one in (words, X)]
+        (n, d), row = words.shape, [table.nnz / table.shape[0] if issparse(table) else None for table in (words, X)]
         sizes = Sizes(n, d, Y.shape[1], len(self.rows.folds[0][0]) / n, *row)
         entries = []
         text = bool(texts or self.rows.no_grams)
@@ -547,8 +549,8 @@ class Search:
             if entry.status == "planned" and not has_fit_parameter(estimator, "sample_weight"):
                 entry.status, entry.note = "left out", f"{type(estimator).__name__} takes no sample_weight"
         entries = in_order(plan_methods(entries, sizes, self.rows), self.portfolio.baseline, sizes)  # type: ignore[arg-type]
-        able = [one.name for one in entries if one.status == "planned"]
-        floor = next((name for name, one in self.portfolio.members.items() if one.linear and name in able), "")
+        able = [entry.name for entry in entries if entry.status == "planned"]
+        floor = next((name for name, member in self.portfolio.members.items() if member.linear and name in able), "")
         if not floor:
             raise ComparisonError(f"no linear method of the portfolio can be fitted: {entries[0].note}")
         entries.sort(key=lambda one: one.name != floor)
@@ -600,14 +602,14 @@ class Search:
                 untuned |= {title: name} if title != name else {}
                 decided.append(labels.assign(method=title))
                 for k, of_fold in enumerate(values):
-                    rows += [("", k, title, one, of_fold[one]) for one in metrics]
+                    rows += [("", k, title, metric, of_fold[metric]) for metric in metrics]
                     rows += [("", k, title, "fit_seconds", judged.seconds), ("", k, title, "predict_seconds", 0.0)]
         methods = tuple(dict.fromkeys(str(row[2]) for row in rows))
         return board_of(
             pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
             metrics,
             methods,
-            [("", 0, one.name, one.note or one.status) for one in entries if one.name not in self.judged],
+            [("", 0, entry.name, entry.note or entry.status) for entry in entries if entry.name not in self.judged],
             pd.concat(decided) if decided else pd.DataFrame(),
             alpha=self.portfolio.alpha,
             test_to_train=1 / max(len(self.rows.parts) - 1, 1),
@@ -623,7 +625,7 @@ class Search:
         board = self._board(entries)
         fallback = self.rows.has(floor.cells[0].key) or self.first
         if set(self.judged) - ({self.portfolio.baseline} if fallback else set()):
-            titles = {one.name: one.member.description for one in entries}
+            titles = {entry.name: entry.member.description for entry in entries}
             model.recommendation_ = recommend(board, baselines, certain=False, titles=titles)
             names = [str(name) for name in board.table.index]
             # a method comes before the baseline, whose tuned decisions may assign every label to every row
@@ -643,10 +645,10 @@ class Search:
             encoder = replace(encoder, **about, embeddings=model._embeddings)
         model.encoder_ = encoder
         model._judged = judged
-        model._member = next((one.member for one in entries if one.name == chosen), None)
-        model._members = [str(one) for one in self.rows.read("stack-all-names")] if chosen == STACK else []
+        model._member = next((entry.member for entry in entries if entry.name == chosen), None)
+        model._members = [str(member) for member in self.rows.read("stack-all-names")] if chosen == STACK else []
         model._tuned = tuned
-        state = {one.name: (one.status, one.note, one.spent) for one in entries}
+        state = {entry.name: (entry.status, entry.note, entry.spent) for entry in entries}
         if stack_reason is not None:
             kept_out = "failed" if self.rows.weights is None else "left out"
             state[STACK] = ("done" if STACK in self.judged else kept_out, stack_reason, self.stack_seconds)
@@ -664,7 +666,7 @@ def _table(board: Leaderboard, state: dict[str, tuple[str, str, float]]) -> pd.D
     rows = {
         name: (float(value), *_state(state[board.untuned.get(str(name), str(name))])) for name, value in means.items()
     }
-    rows |= {name: (math.nan, *_state(one)) for name, one in state.items() if name not in rows}
+    rows |= {name: (math.nan, *_state(method_state)) for name, method_state in state.items() if name not in rows}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["score", "seconds", "state", "reason"])
     return table.rename_axis("method")
 
@@ -675,22 +677,22 @@ def _state(one: tuple[str, str, float]) -> tuple[float, str, str]:
 
 
 def _is_list_of_names(y: Any) -> bool:
-    return isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(one, str) for one in y)
+    return isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(name, str) for name in y)
 
 
 def _taken_out(X: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, list[str]]:
     """Return X without the columns that are named as weights and groups, these two, and the names of the columns."""
-    given, names = {"sample_weight": weights, "groups": groups}, list[str]()
-    for argument, column in given.items():
+    arguments, names = {"sample_weight": weights, "groups": groups}, list[str]()
+    for argument, column in arguments.items():
         if isinstance(column, str):
             column = column.strip()
             if not isinstance(X, pd.DataFrame):
                 raise ComparisonError(f"{argument}={column!r} names a column: X must be a pandas.DataFrame")
             if column not in X.columns:
                 raise ComparisonError(f"{argument}: {unknown_name('column', column, list(map(str, X.columns)))}")
-            given[argument] = X[column]
+            arguments[argument] = X[column]
             names.append(column)
-    return (X.drop(columns=names) if names else X), given["sample_weight"], given["groups"], names
+    return (X.drop(columns=names) if names else X), arguments["sample_weight"], arguments["groups"], names
 
 
 def _without(X: Any, drop: Any) -> tuple[Any, list[str]]:
@@ -748,9 +750,9 @@ def _tags(y: Any) -> Any:
     """Return lists of tags as 0/1 columns, named by the tags; anything else as it is."""
     cells = y.tolist() if isinstance(y, pd.Series) else y
     collections = list | tuple | set | frozenset
-    if not isinstance(cells, list | tuple) or not cells or not all(isinstance(one, collections) for one in cells):
+    if not isinstance(cells, list | tuple) or not cells or not all(isinstance(cell, collections) for cell in cells):
         return y
-    if not any(isinstance(tag, str) for one in cells for tag in one):
+    if not any(isinstance(tag, str) for cell in cells for tag in cell):
         return y  # numbers: rows of a matrix
     binarizer = MultiLabelBinarizer()
     return pd.DataFrame(binarizer.fit_transform(cells), columns=[str(tag) for tag in binarizer.classes_])

@@ -73,7 +73,7 @@ def with_labels(board: Leaderboard, decided: pd.DataFrame) -> Leaderboard:
 
 
 def summed(decided: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the counts of each split, with the columns of `Leaderboard.decided`, as their sums over the splits."""
+    """Return the sums of the counts over the splits, with the columns of `Leaderboard.decided`."""
     if not decided:
         return pd.DataFrame(columns=list(_DECIDED))
     counts = ["observed", "count", "predicted"]

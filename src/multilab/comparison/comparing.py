@@ -154,11 +154,11 @@ def _named(estimators: Sequence[BaseEstimator] | Mapping[str, BaseEstimator]) ->
     if isinstance(estimators, Mapping):
         named = {str(name): estimator for name, estimator in estimators.items()}
     else:
-        given = [estimators] if isinstance(estimators, BaseEstimator) else list(estimators)
-        titles = [_title(estimator) for estimator in given]
+        estimator_list = [estimators] if isinstance(estimators, BaseEstimator) else list(estimators)
+        titles = [_title(estimator) for estimator in estimator_list]
         totals, seen = {title: titles.count(title) for title in titles}, dict.fromkeys(titles, 0)
         named = {}
-        for title, estimator in zip(titles, given, strict=True):
+        for title, estimator in zip(titles, estimator_list, strict=True):
             seen[title] += 1
             named[title if totals[title] == 1 else f"{title} {seen[title]}"] = estimator
     for name, estimator in named.items():
@@ -191,9 +191,9 @@ def _run(
         fitted = perf_counter()
         scores, decisions = _predictions(model, _safe_indexing(X, test))
         predicted = perf_counter()
-        known = metrics if hasattr(model, "predict_proba") else _without_probabilities(metrics)
+        computable = metrics if hasattr(model, "predict_proba") else _without_probabilities(metrics)
         truth = _safe_indexing(Y, test)
-        values = score_all(truth, scores, decisions, conventions=conventions, metrics=known)
+        values = score_all(truth, scores, decisions, conventions=conventions, metrics=computable)
         decided = per_label(truth, decisions=decisions)[["label", "observed", "count", "predicted"]]
     except Exception as error:  # an estimator of anybody may raise anything; its name and reason are in the result
         return {}, pd.DataFrame(), printable(f"{type(error).__name__}: {error}")

@@ -39,7 +39,7 @@ def learning_curve(entry: MethodRun, scores: CellScores, sizes: Sizes, deadline:
     Returns
     -------
     DataFrame
-        Columns share, rows, split, metric, value; the last share is that of the folds.
+        Columns share, rows, split, metric, value; the last share belongs to the folds themselves.
     """
     frames = []
     for share in (share for share in _SHARES if share < sizes.train_share and share * sizes.n >= _LEAST_ROWS):
@@ -95,8 +95,8 @@ def curve_remark(curve: pd.DataFrame, metric: str) -> str:
         See :func:`learning_curve`.
     metric : str
     """
-    own = curve[curve["metric"] == metric].dropna(subset="value")
-    sizes = [rows for _, rows in own.groupby("share") if len(rows) > 1]
+    points = curve[curve["metric"] == metric].dropna(subset="value")
+    sizes = [rows for _, rows in points.groupby("share") if len(rows) > 1]
     if len(sizes) < 3:
         return "There are too few rows, or too little of the budget was left, for a curve of three sizes."
     sign = 1 if defined(metric).direction == "max" else -1

@@ -193,8 +193,8 @@ def guarded_decisions(
 ) -> TunedThresholdClassifier:
     """Return guarded decisions for an objective, from held-out scores in [0, 1]: the one rule of every recommendation.
 
-    Its ``predict`` takes scores of other rows. Without ``guard`` they are those of a baseline, which shows what
-    thresholds reach without features: assigning a label to all rows, which the guard forbids.
+    Their ``predict`` takes scores of other rows. A baseline is decided without ``guard``: it shows what thresholds
+    reach without features, by assigning a label to all rows, which the guard forbids.
     """
     chosen: Any = policy or DECISIONS[objective]
     tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=chosen, guard=guard)
@@ -222,13 +222,13 @@ def _effects(cell: Cell, scores: CellScores, objective: str, guard: bool) -> tup
     train, test = indices(cell.split_ref)
     Y_train, Y_test = scores.Y[train], scores.Y[test]  # type: ignore[index]
     held, predicted, probabilities = _held_out_scores(cell, scores.store)
-    own = scores.store.arrays(cell.key)["decisions"]
-    decided = {"as predicted": own, "tuned": tuned_decisions(cell, scores, objective, guard)}
+    untuned = scores.store.arrays(cell.key)["decisions"]
+    decided = {"as predicted": untuned, "tuned": tuned_decisions(cell, scores, objective, guard)}
     names = [name for name in scores.metrics if name not in _CALIBRATION]
     thresholds = {kind: metric_values(Y_test, predicted, decisions, names) for kind, decisions in decided.items()}
     labels = scores.decided(cell, decided["tuned"])
     if not probabilities:
         return thresholds, {}, labels
     calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(held, Y_train)
-    known = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
-    return thresholds, {kind: metric_values(Y_test, p, own, _CALIBRATION) for kind, p in known.items()}, labels
+    kinds = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
+    return thresholds, {kind: metric_values(Y_test, p, untuned, _CALIBRATION) for kind, p in kinds.items()}, labels

@@ -73,8 +73,8 @@ class Display:
 
     def _mean(self, entry: MethodRun) -> float | None:
         values = [self.scores.values(cell) for cell in entry.cells]
-        known = [value[self.scores.metrics[0]] for value in values if value]
-        return sum(known) / len(known) if known else None
+        scored = [value[self.scores.metrics[0]] for value in values if value]
+        return sum(scored) / len(scored) if scored else None
 
     def _table(self) -> Any:
         metric = self.scores.metrics[0]

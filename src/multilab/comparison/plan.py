@@ -21,7 +21,7 @@ from multilab.methods.labels import learns_from_missing
 TABLE = Path(__file__).with_name("costs.csv")
 
 DEFAULT_FOLDS = 5
-"""As those of `multilab fit`, whose protocol is kfold5."""
+"""Number of folds, as in `multilab fit`, whose protocol is kfold5."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Cost:
     megabytes : float
         Rise of memory.
     factor : float
-        By which half of the estimates of left-out data sets were off; larger for sizes beyond those measured.
+        Factor by which half of the estimates of left-out data sets were off; larger for sizes beyond the measured ones.
     """
 
     seconds: float
@@ -131,6 +131,7 @@ class Sizes:
             encoder = TableEncoder.learn(data.X, data.columns)
             d, X = encoder.width, encoder.encode(data.X.iloc[:_SAMPLE]).X if encoder.sparse else None
             if texts_of(data.columns):
+                # fewer rows, because n-grams take much longer than words
                 some = data.X.iloc[: _SAMPLE // 5]
                 with_chars = TableEncoder.learn(some, with_grams(data.columns)).encode(some).X
         entries = X.nnz / X.shape[0] if issparse(X) else None
@@ -157,7 +158,7 @@ def refused_grams(rows: pd.DataFrame, texts: Sequence[str], times: int, seconds:
         The time for everything.
     """
     cells = [rows[name].astype(object) for name in texts]
-    characters = times * sum(len(cell) for one in cells for cell in one if isinstance(cell, str))
+    characters = times * sum(len(cell) for column in cells for cell in column if isinstance(cell, str))
     needed = characters / _CHARACTERS
     if 10 * needed <= seconds:
         return ""
@@ -259,12 +260,12 @@ def estimate(entry: MethodRun, sizes: Sizes, store: Store, planned: set[str]) ->
     sizes = sizes.for_member(entry.member)
     for cell in entry.cells:
         _add(cell, entry.member.base, sizes, store, planned, costs)
-    known = [cost for cost in costs.values() if cost is not None]
+    estimates = [cost for cost in costs.values() if cost is not None]
     entry.keys = frozenset(costs)
-    complete = len(known) == len(costs)
-    entry.seconds = sum(cost.seconds + _OVERHEAD for cost in known) if complete else None
-    entry.megabytes = max((cost.megabytes for cost in known), default=0.0) if complete else None
-    entry.factor = max((cost.factor for cost in known), default=1.0)
+    complete = len(estimates) == len(costs)
+    entry.seconds = sum(cost.seconds + _OVERHEAD for cost in estimates) if complete else None
+    entry.megabytes = max((cost.megabytes for cost in estimates), default=0.0) if complete else None
+    entry.factor = max((cost.factor for cost in estimates), default=1.0)
 
 
 def _add(cell: Cell, method: str, sizes: Sizes, store: Store, planned: set[str], costs: dict[str, Cost | None]) -> None:
@@ -273,8 +274,8 @@ def _add(cell: Cell, method: str, sizes: Sizes, store: Store, planned: set[str],
     n = sizes.n * sizes.train_share
     if cell.kind == "scores":
         folds = cell.method.inner_cv["folds"]
-        one = cost_of(method, n * (1 - 1 / folds), sizes.d, sizes.q)
-        costs[cell.key] = one and Cost(folds * one.seconds, one.megabytes, one.factor)
+        cost = cost_of(method, n * (1 - 1 / folds), sizes.d, sizes.q)
+        costs[cell.key] = cost and Cost(folds * cost.seconds, cost.megabytes, cost.factor)
         return
     d = len(cell.method.base_scores) * sizes.q or sizes.d
     costs[cell.key] = cost_of(method, n, d, sizes.q)

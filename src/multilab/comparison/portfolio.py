@@ -111,11 +111,13 @@ class Portfolio:
         if patterns is None:
             chosen = list(self.members)
         else:
-            known = [*dict.fromkeys([*self.members, *names("method")])]
-            chosen = list(dict.fromkeys(name for pattern in _split(patterns) for name in _matching(pattern, known)))
+            method_names = [*dict.fromkeys([*self.members, *names("method")])]
+            chosen = list(
+                dict.fromkeys(name for pattern in _split(patterns) for name in _matching(pattern, method_names))
+            )
         listed = dict(self.members)
         if sparse or text:
-            listed = {name: one.on_sparse() if sparse else one.on_words() for name, one in listed.items()}
+            listed = {name: member.on_sparse() if sparse else member.on_words() for name, member in listed.items()}
         chosen = [name for name in chosen if text or name not in listed or not listed[name].chars]
         members = [listed.get(name) or _outside(name) for name in chosen]
         for member in members:

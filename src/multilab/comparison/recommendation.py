@@ -171,10 +171,12 @@ def _gains(board: Leaderboard, tuned: str) -> bool:
 
 def _costs_more(board: Leaderboard, tuned: str) -> bool:
     """Return whether tuned thresholds cost another F1 more than they gain."""
-    table, own = board.table, board.untuned[tuned]
-    gain = abs(table.loc[tuned, board.headline] - table.loc[own, board.headline])
+    table, plain = board.table, board.untuned[tuned]
+    gain = abs(table.loc[tuned, board.headline] - table.loc[plain, board.headline])
     others = [name for name in ("macro_f1", "micro_f1", "example_f1") if name in board.directions]
-    return any(table.loc[own, one] - table.loc[tuned, one] > gain for one in others if one != board.headline)
+    return any(
+        table.loc[plain, metric] - table.loc[tuned, metric] > gain for metric in others if metric != board.headline
+    )
 
 
 def _beats(board: Leaderboard, name: str, baseline: str) -> bool:
@@ -208,12 +210,12 @@ def _alternatives(board: Leaderboard, best: str, pool: list[str]) -> tuple[tuple
 
 def _paid(board: Leaderboard, best: str) -> pd.DataFrame:
     """Return what tuned thresholds change in the decision metrics of the recommended method; empty without any."""
-    own = board.untuned.get(best, best)
-    tuned = next((name for name, plain in board.untuned.items() if plain == own), None)
-    if tuned is None or not {own, tuned} <= set(board.table.index):
+    untuned = board.untuned.get(best, best)
+    tuned = next((name for name, plain in board.untuned.items() if plain == untuned), None)
+    if tuned is None or not {untuned, tuned} <= set(board.table.index):
         return pd.DataFrame(columns=_PAID_COLUMNS)
     metrics = [m for m in dict.fromkeys([board.headline, *_PAID]) if m in board.directions]
-    both = board.table.loc[[own, tuned], metrics].T.set_axis(["own", "thresholds"], axis=1)
+    both = board.table.loc[[untuned, tuned], metrics].T.set_axis(["own", "thresholds"], axis=1)
     return both.assign(change=both["thresholds"] - both["own"])
 
 
@@ -255,8 +257,8 @@ def _use_in_part(named: str, labels: list[OverAssigned]) -> str:
 
 
 def _named(board: Leaderboard, name: str, titles: Mapping[str, str]) -> str:
-    own = board.untuned.get(name, name)
-    title = f"{name} ({titles[own]})" if own in titles else name
+    plain = board.untuned.get(name, name)
+    title = f"{name} ({titles[plain]})" if plain in titles else name
     return f"{title} with its own decisions" if name in board.untuned.values() else title
 
 
@@ -265,8 +267,8 @@ def _assigning(flagged: Mapping[str, list[OverAssigned]]) -> str:
     if not flagged:
         return ""
     worst: dict[object, OverAssigned] = {}
-    for one in chain.from_iterable(flagged.values()):
-        worst[one.label] = max(one, worst.get(one.label, one), key=lambda each: each.rate)
+    for assigned in chain.from_iterable(flagged.values()):
+        worst[assigned.label] = max(assigned, worst.get(assigned.label, assigned), key=lambda each: each.rate)
     labels = sorted(worst.values(), key=lambda each: each.frequency - each.rate)
     return (
         f"Labels assigned to far too many of the held-out rows: {listed([*map(str, labels)], NAMED)}. Not recommended "
@@ -276,9 +278,9 @@ def _assigning(flagged: Mapping[str, list[OverAssigned]]) -> str:
 
 def _highest(board: Leaderboard, name: str, command: str) -> str:
     """Return that tuned thresholds have the highest mean, why they are not recommended, and how to fit them anyway."""
-    own, value = board.untuned[name], board.table.loc[name, board.headline]
+    plain, value = board.untuned[name], board.table.loc[name, board.headline]
     text = (
-        f"Highest mean: {name}, {value:.4f}. It is not recommended because its gain over the own decisions of {own} "
+        f"Highest mean: {name}, {value:.4f}. It is not recommended because its gain over the own decisions of {plain} "
         f"may be chance ({_gain(board, name)})."
     )
     return f"{text} To take it: {command}" if command else text

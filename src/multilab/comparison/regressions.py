@@ -140,12 +140,13 @@ def find_regressions(
     rows = {name: _row(name, new, old, statuses) for name in dict.fromkeys([*statuses, *old])}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=_COLUMNS).rename_axis("method")
     sign = 1.0 if direction == "max" else -1.0
+    # a single split has no spread, so there is no test
     both = [name for name in rows if name in new and name in old and len(digests) > 1]
     losses = {name: sign * (old[name] - new[name]) - tolerance for name in both}
     ratio = float(now["test_to_train"])
     p = {name: _one_sided(values, ratio) for name, values in losses.items()}
-    each = list(p.values())
-    for name, adjusted, level in zip(p, holm(each), holm_levels(each, alpha), strict=True):
+    p_values = list(p.values())
+    for name, adjusted, level in zip(p, holm(p_values), holm_levels(p_values, alpha), strict=True):
         table.loc[name, ["p", "p_holm", "regressed"]] = p[name], float(adjusted), bool(adjusted <= alpha)
         table.loc[name, "limit"] = tolerance + _critical(losses[name], ratio, level)
     table["regressed"] = table["regressed"].astype(bool)

@@ -132,9 +132,9 @@ def content(results: Results) -> dict[str, Any]:
     values = {
         str(method): {
             str(metric): {str(s): finite(v) for s, v in zip(group["split"], group["value"], strict=True)}
-            for metric, group in own.groupby("metric", sort=False)
+            for metric, group in method_rows.groupby("metric", sort=False)
         }
-        for method, own in rows.groupby("method", sort=False)
+        for method, method_rows in rows.groupby("method", sort=False)
     }
     splits = []
     for cell in entries[0].cells:

@@ -67,8 +67,10 @@ def compare_within_budget(request: Request) -> Results:
         finished = {entry.name: entry for entry in entries if entry.name not in board.failures}
         if set(finished) - {portfolio.baseline}:
             display.message("thresholds and calibration on held-out scores")
+            # the baseline first: tuned methods are compared with the tuned baseline, too
             order = [portfolio.baseline, *board.table.index]
             ordered = [finished[name] for name in dict.fromkeys(map(str, order)) if name in finished]
+            # the rest of the time is for the learning curve
             middle = time.monotonic() + 0.6 * max(end - time.monotonic(), 0)
             effects = held_out_effects(ordered, scores, sizes, request.metric, middle, n_jobs, portfolio.baseline)
         final = _final_board(board, effects)
@@ -152,8 +154,8 @@ def _plan_text(request: Request, entries: Sequence[MethodRun], sizes: Sizes, n_j
         what = f"left out: {entry.note}; " if entry.status == "left out" else f"{entry.expected(n_jobs) + late:<38}"
         scaled = "[standardised] " if entry.standardised else ""
         lines.append(f"  {entry.name:<20}{what}{scaled}{entry.member.why}".rstrip())
-    known = [entry.factor for entry in entries if entry.seconds]
-    accuracy = f"; by size alone, half of such estimates are within a factor {max(known):.1f}" if known else ""
+    factors = [entry.factor for entry in entries if entry.seconds]
+    accuracy = f"; by size alone, half of such estimates are within a factor {max(factors):.1f}" if factors else ""
     lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")
     return "\n".join(lines)
 
@@ -207,8 +209,8 @@ def _commands(request: Request, entries: Sequence[MethodRun], board: Leaderboard
     }
     words = ["multilab", "fit"]
     for name, value in options.items():
-        for one in value if isinstance(value, list) else [value]:
-            words += [] if one is None else [f"--{name}"] if one is True else [f"--{name}", str(one)]
+        for item in value if isinstance(value, list) else [value]:
+            words += [] if item is None else [f"--{name}"] if item is True else [f"--{name}", str(item)]
     return [shlex.join([*words, "--register", request.dataset])]
 
 
@@ -227,6 +229,6 @@ def closing_text(results: Results) -> str:
     lines += [f"{entry.name}: {entry.status}: {entry.note}" for entry in results.entries if entry.note]
     lines += ["", str(results.recommendation), ""]
     lines += [f"next: {line}" for line in results.commands]
-    kept = f"the fits are kept in {results.scores.store.root}, the report is {request.out}/index.html"
-    lines.append(f"{duration(results.seconds)}; {kept}")
+    locations = f"the fits are kept in {results.scores.store.root}, the report is {request.out}/index.html"
+    lines.append(f"{duration(results.seconds)}; {locations}")
     return "\n".join(lines)

@@ -51,8 +51,8 @@ class CellScores:
         values = metric_values(Y, arrays["scores"], arrays["decisions"], self.metrics)
         for metric in self.metrics:  # a method may predict for single metrics
             if f"scores.{metric}" in arrays:
-                own = metric_values(Y, arrays[f"scores.{metric}"], arrays[f"decisions.{metric}"], (metric,))
-                values |= own
+                single = metric_values(Y, arrays[f"scores.{metric}"], arrays[f"decisions.{metric}"], (metric,))
+                values |= single
         fit = record["fit_seconds"] + record.get("input_seconds", 0.0)
         return values | {"fit_seconds": fit, "predict_seconds": record["predict_seconds"]}
 
@@ -116,6 +116,6 @@ def metric_values(
 ) -> dict[str, float]:
     """Return metrics of one prediction, NaN for metrics of probabilities where the scores are none."""
     probabilities = bool(scores.min() >= 0 and scores.max() <= 1)
-    known = [name for name in metrics if probabilities or defined(name).needs != "probabilities"]
-    values = score_all(Y, scores, decisions, metrics=known, sample_weight=sample_weight) if known else {}
+    computable = [name for name in metrics if probabilities or defined(name).needs != "probabilities"]
+    values = score_all(Y, scores, decisions, metrics=computable, sample_weight=sample_weight) if computable else {}
     return {name: float(values.get(name, np.nan)) for name in metrics}

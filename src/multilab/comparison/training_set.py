@@ -273,10 +273,12 @@ class TrainingSet:
             return self.encoder, model
         words, every = self.encoder.word_columns(self.texts), np.arange(self.encoder.width)
         methods = model.named_steps["members"].members_ if "members" in model.named_steps else [model]
-        columns = [one.named_steps["columns"].columns if "columns" in one.named_steps else every for one in methods]
-        if not all(np.isin(one, words).all() for one in columns):
+        columns = [
+            method.named_steps["columns"].columns if "columns" in method.named_steps else every for method in methods
+        ]
+        if not all(np.isin(used, words).all() for used in columns):
             return self.encoder, model
-        moved = [_with_columns(one, words, own) for one, own in zip(methods, columns, strict=True)]
+        moved = [_with_columns(method, words, used) for method, used in zip(methods, columns, strict=True)]
         if "members" in model.named_steps:
             steps = [("members", MemberScores.of_fitted(moved)), *model.steps_[1:]]
             moved = [MethodPipeline.of_fitted(steps, model.n_labels_)]
@@ -290,7 +292,7 @@ class TrainingSet:
             return result
         ensemble, _ = self.read(Stack.key)
         used = zip(self.read(f"{Stack.key}-names"), ensemble.used_, strict=True)
-        members = MemberScores.of_fitted([self._fitted(one) for one, _ in used], random_state=self.seed)
+        members = MemberScores.of_fitted([self._fitted(name) for name, _ in used], random_state=self.seed)
         return MethodPipeline.of_fitted([("members", members), ("classifier", ensemble)], self.Y.shape[1])
 
 
@@ -375,17 +377,17 @@ def _stack(unit: Stack, rows: TrainingSet) -> None:
     ensemble.fit(bases, rows.Y)
     if rows.groups is not None:  # its own folds are of rows
         for train, test in rows.folds:
-            one = clone(ensemble).fit(bases[train], rows.Y[train])
-            ensemble.out_of_fold_scores_[test] = one.predict_proba(bases[test])
+            fold_ensemble = clone(ensemble).fit(bases[train], rows.Y[train])
+            ensemble.out_of_fold_scores_[test] = fold_ensemble.predict_proba(bases[test])
     taken = time.perf_counter() - began + sum(part[3] for part in parts)
     rows.write(f"{unit.key}-names", unit.names)
     rows.write(unit.key, (ensemble, taken))
 
 
 def _judge(unit: Judgement, rows: TrainingSet) -> None:
-    scores, own, probabilities, seconds = rows.out_of_fold(unit.name)
+    scores, predicted, probabilities, seconds = rows.out_of_fold(unit.name)
     between = scores if probabilities else expit(scores)  # decisions depend on the order of the scores only
-    shown, tuned = between.copy(), np.zeros_like(own)
+    shown, tuned = between.copy(), np.zeros_like(predicted)
     # The stack's scores are calibrated per label. The largest expected micro F1 of probabilities has one cut for all
     # labels, and one number follows the chance of these rows less than a number per label does. On test rows of the
     # sets of benchmarks/auto.py with the seeds 100 to 103, which it does not use, one cut gains .005 on average.
@@ -399,12 +401,12 @@ def _judge(unit: Judgement, rows: TrainingSet) -> None:
             shown[test] = _calibration(between, rows, others).predict_proba(between[test])
     scored = rows.scored
     judged = Judged(
-        [metric_values(rows.Y[t], shown[t], own[t], rows.metrics, rows.weight(t)) for _, t in rows.parts],
+        [metric_values(rows.Y[t], shown[t], predicted[t], rows.metrics, rows.weight(t)) for _, t in rows.parts],
         [metric_values(rows.Y[t], shown[t], tuned[t], rows.metrics, rows.weight(t)) for _, t in rows.parts],
-        _decided(rows, own, scored),
+        _decided(rows, predicted, scored),
         _decided(rows, tuned, scored),
         shown,
-        own,
+        predicted,
         tuned,
         guarded_decisions(between[scored], rows.Y[scored], rows.objective, rows.weight(scored), policy, unit.guard),
         None if probabilities else _calibration(between, rows, scored),

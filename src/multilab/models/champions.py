@@ -58,6 +58,7 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
     method = Method.from_mapping(settings["method"], settings["mapping"])
     method = decided(method, *(settings.get(name) for name in ("objective", "calibration", "cost")))
     tuning = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
+    # a registered model may come from anywhere: the database that it names is not opened
     if tuning and tuning.storage is not None:
         tuning = replace(tuning, storage=None)
     refs = split_refs(dataset or settings["dataset"], protocol or settings["protocol"])
@@ -114,10 +115,10 @@ def _challenge_once(
     metric: str | None,
     level: float,
 ) -> Registration | None:
-    """Compare a model with the current champion and register it; None if that is the champion no longer."""
+    """Compare a model with the current champion and register it; None if another became the champion meanwhile."""
     champion = version_of(name, CHAMPION, where)
-    known = champion.tags.get("multilab.metric") if champion else None
-    chosen = metric or known or model.metadata.decision.get("objective") or _DEFAULT_METRIC
+    champion_metric = champion.tags.get("multilab.metric") if champion else None
+    chosen = metric or champion_metric or model.metadata.decision.get("objective") or _DEFAULT_METRIC
     if chosen not in METRICS:
         raise DeploymentError(f"{name}: the champion was compared by {chosen!r}, which is not a metric; give metric=")
     tags = {

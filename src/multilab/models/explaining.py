@@ -81,8 +81,8 @@ def permutation_table(
     DataFrame
         A row per raw column, the most important first: ``column``, ``importance`` (mean loss over the permutations, in
         units of the metric; positive: the column helps) and ``std``. All 0/1 columns of a text column are permuted
-        together. ``attrs`` has ``metric``, ``value``, that of the rows as they are, and ``rows``, the number of rows
-        with a label: the others are left out.
+        together. ``attrs`` has ``metric``, ``value`` (the metric of the unchanged rows) and ``rows`` (the number of
+        rows with a label; rows without one are left out).
 
     Raises
     ------
@@ -127,8 +127,8 @@ def permutation_table(
 def _value(model: SavedModel, X: Any, Y: np.ndarray, labels: Sequence[int], metric: str) -> float:
     scores, decisions = model.predict_encoded(X)
     entry = METRICS[metric]
-    given = decisions if entry.needs == "decisions" else scores
-    return float(entry.function(Y, given[:, labels], "default"))
+    predicted = decisions if entry.needs == "decisions" else scores
+    return float(entry.function(Y, predicted[:, labels], "default"))
 
 
 def _permuted(X: Any, start: int, stop: int, order: np.ndarray) -> Any:

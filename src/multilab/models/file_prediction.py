@@ -70,6 +70,7 @@ def predict_file(
                 scores, decisions = model.predict_encoded(encoded.X)
                 assigned += decisions.sum(axis=0, dtype=np.int64)
                 write(rows.select(copied.column_names), model.frame_of(scores, decisions))
+        # last, so that an interrupted prediction leaves no incomplete file
         os.replace(made, target)
     notes = EncodedRows(None, {name: dict(counts) for name, counts in unknown.items()}, imputed, unreadable).notes()
     return table.n_rows, notes, prediction_warnings(model.metadata, assigned / table.n_rows, table.n_rows)
@@ -111,5 +112,5 @@ def _texts(rows: pa.Table) -> pd.DataFrame:
     frame = rows.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
     for name in (field.name for field in rows.schema if pa.types.is_nested(field.type)):
         cells = rows.column(name).to_pylist()
-        frame[name] = [None if one is None else json.dumps(one, ensure_ascii=False, default=str) for one in cells]
+        frame[name] = [None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in cells]
     return frame

@@ -99,7 +99,7 @@ def decided(
     -------
     Method
         With ``TunedThresholdClassifier`` around the estimator, so that every cell of a cross-validation tunes inside
-        its own training set, with its guard. Its search space is that of the method, under ``estimator__``.
+        its own training set, with its guard. The search space of the method moves under ``estimator__``.
 
     Raises
     ------
@@ -121,10 +121,10 @@ def decided(
         raise DeploymentError(f"calibration: {unknown_name('calibration', calibration, CALIBRATIONS)}")
     if method.target.startswith("multilab.decision.") and method.target.endswith(".TunedThresholdClassifier"):
         raise DeploymentError(f"method {method.name} tunes its decisions itself: no --decision, no --calibration")
-    own = {name: value for name, value in method.params.items() if "__" not in name}
+    top_level = {name: value for name, value in method.params.items() if "__" not in name}
     nested = {f"estimator__{name}": value for name, value in method.params.items() if "__" in name}
     params = {
-        "estimator": {"_target_": method.target, **own},
+        "estimator": {"_target_": method.target, **top_level},
         "objective": objective or "macro_f1",
         "policy": _policy(objective, cost),
         "guard": objective is not None,
@@ -231,7 +231,8 @@ def _fitted(cell: Cell, store: Store) -> MethodPipeline:
         for read in held:
             ensure(read, store)
         scores = [store.arrays(read.key)["scores"] for read in held]
-        rows = base_score_rows(cell, [part for one in scores for part in (one, one[:0])])
+        # the function reads pairs of training and test scores; a fit on all rows has no test rows
+        rows = base_score_rows(cell, [part for member_scores in scores for part in (member_scores, member_scores[:0])])
     else:
         rows = gather(cell, store)
     model = fit_on_rows(
@@ -277,7 +278,7 @@ def fitted_model(
         "protocol": json.loads(cell.split_ref.protocol),
         "conventions": conventions,
         "seed": cell.seed,
-        "cells": [one.key for one in validated.cells],
+        "cells": [scored_cell.key for scored_cell in validated.cells],
         "settings": dict(settings),
     }
     decision = {"objective": objective, "policy": _policy(objective, cost), "calibration": calibration}

@@ -105,6 +105,7 @@ class _Drawn:
         if not n_held:
             raise DeploymentError(f"{table.path}: {n} rows are too few to hold some out")
         drawn = np.random.default_rng(seed).choice(n, n_held + n_sample, replace=False)
+        # sorted, so that the rows of a batch are a slice of each
         held, sample = np.sort(drawn[:n_held]), np.sort(drawn[n_held:])
         parts: tuple[list[pa.Table], list[pa.Table]] = [], []
         positives = np.zeros(len(table.label_names), dtype=np.int64)
@@ -127,9 +128,9 @@ class _TrainingBatches:
 
     def __iter__(self) -> Iterator[tuple[Any, np.ndarray]]:
         for start, rows in _shown(self.table, "learning"):
-            kept = self.kept[start : start + rows.num_rows]
-            if kept.any():
-                yield self.rows_of(rows.filter(pa.array(kept)), start)
+            mask = self.kept[start : start + rows.num_rows]
+            if mask.any():
+                yield self.rows_of(rows.filter(pa.array(mask)), start)
 
 
 def _shown(table: ParquetTable, title: str) -> Iterator[tuple[int, pa.Table]]:

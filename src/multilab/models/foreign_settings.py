@@ -68,7 +68,7 @@ def trusted_settings(settings: Any, own: Mapping[str, Any], where: str) -> dict[
     foreign = [block for block in _blocks(used) if not _is_trusted(block)]
     if foreign:
         here = [read_settings("method", name) for name in names("method")] + [dict(own)]
-        classes, texts = {one for method in here for one in class_names(method)}, {*names_in(here)}
+        classes, texts = {class_name for method in here for class_name in class_names(method)}, {*names_in(here)}
         for block in foreign:
             name = excerpt(str(block.get("path") if block["_target_"] == _OF_A_CLASS else block["_target_"]))
             if not {*class_names(block)} <= classes or block["_target_"] in _FUNCTIONS:
@@ -98,9 +98,9 @@ def _is_trusted(block: Mapping[str, Any]) -> bool:
 
 def _check_methods(value: Any, where: str) -> None:
     """Refuse base methods that are not known here by name, in a list or in the choices of a search space."""
-    known = {*names("method")}
+    method_names = {*names("method")}
     for text in names_in(value.get("choices") if isinstance(value, dict) else value):
-        if text not in known or text.endswith(".yaml"):
+        if text not in method_names or text.endswith(".yaml"):
             raise DeploymentError(f"{where} is evaluated on scores of {excerpt(repr(text))}, which is no method here")
 
 

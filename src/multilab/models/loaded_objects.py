@@ -61,13 +61,13 @@ def check_objects(model: Any) -> None:
     """
     objects = list(_objects(model))
     checked: set[int] = set()
-    for one in objects:
+    for obj in objects:
         for kind, check in _CHECKS.items():
-            if isinstance(one, kind):
-                checked.update(map(id, check(one) or ()))
-        _check_attributes(one)
+            if isinstance(obj, kind):
+                checked.update(map(id, check(obj) or ()))
+        _check_attributes(obj)
     # these take X as it is: what holds them has checked its width
-    loose = {type(one).__name__ for one in objects if isinstance(one, _HELD) and id(one) not in checked}
+    loose = {type(obj).__name__ for obj in objects if isinstance(obj, _HELD) and id(obj) not in checked}
     _require(not loose, f"{', '.join(sorted(loose))} where none belongs")
 
 
@@ -78,21 +78,21 @@ def _objects(model: Any) -> Iterator[Any]:
     """Yield all objects that a model consists of, each once, however deep."""
     seen, rest = dict[int, Any](), [model]  # the values keep the objects alive, so that no number is used twice
     while rest:
-        one = rest.pop()
-        if id(one) in seen or isinstance(one, str | bytes | bytearray | int | float | type | None):
+        obj = rest.pop()
+        if id(obj) in seen or isinstance(obj, str | bytes | bytearray | int | float | type | None):
             continue
-        seen[id(one)] = one
-        yield one
-        if isinstance(one, dict):
-            rest.extend([*one.keys(), *one.values()])
-        elif isinstance(one, list | tuple | set | frozenset):
-            rest.extend(one)
-        elif isinstance(one, np.ndarray):
-            rest.extend(one.ravel().tolist() if one.dtype.hasobject else ())
-        elif isinstance(one, partial):
-            rest.extend([one.func, one.args, one.keywords])
+        seen[id(obj)] = obj
+        yield obj
+        if isinstance(obj, dict):
+            rest.extend([*obj.keys(), *obj.values()])
+        elif isinstance(obj, list | tuple | set | frozenset):
+            rest.extend(obj)
+        elif isinstance(obj, np.ndarray):
+            rest.extend(obj.ravel().tolist() if obj.dtype.hasobject else ())
+        elif isinstance(obj, partial):
+            rest.extend([obj.func, obj.args, obj.keywords])
         else:
-            rest.extend(getattr(one, "__dict__", {}).values())
+            rest.extend(getattr(obj, "__dict__", {}).values())
 
 
 def _require(holds: Any, reason: str) -> None:
@@ -105,9 +105,9 @@ def _check_attributes(one: Any) -> None:
     attributes = getattr(one, "__dict__", None)
     if not isinstance(attributes, dict) or inspect.isfunction(one) or isinstance(one, np.ndarray | partial):
         return
-    classes, known = attributes.get("n_classes_"), attributes.get("classes_")
-    if classes is not None and known is not None:  # an array has a column for each
-        listed = known if isinstance(known, list) else [known]
+    classes, class_lists = attributes.get("n_classes_"), attributes.get("classes_")
+    if classes is not None and class_lists is not None:  # an array has a column for each
+        listed = class_lists if isinstance(class_lists, list) else [class_lists]
         _require([*map(len, listed)] == np.ravel(classes).tolist(), f"{type(one).__name__} has other classes")
     for name, value in attributes.items():
         hidden = inspect.getattr_static(type(one), name, None)
@@ -144,6 +144,7 @@ def _check_nodes(left: np.ndarray, right: np.ndarray, leaf: np.ndarray, feature:
     inner = np.flatnonzero(~leaf)
     children = np.concatenate([left[inner], right[inner]]).astype(np.int64)
     _require(not children.size or (children.min() > 0 and children.max() < n), "a tree with a child out of range")
+    # numbers that only grow exclude a cycle, in which a prediction would never end
     _require((children > np.tile(inner, 2)).all(), "a tree with a child before its parent")
     _require((np.bincount(children, minlength=n) <= 1).all(), "a tree with a child of two parents")
     columns = feature[inner]
@@ -205,14 +206,15 @@ def _check_histogram_boosting(model: Any) -> Iterable[Any]:
         return ()
     mapper, width = vars(model).get("_bin_mapper"), vars(model).get("_n_features")
     _require(isinstance(mapper, _BinMapper) and _is_count(width, _SIDE), "boosted trees without bins")
-    encoder, given = vars(model).get("_preprocessor"), _width(model)
-    encoded = given if encoder is None else encoder.transform(np.zeros((1, given))).shape[1]
+    encoder, n_features = vars(model).get("_preprocessor"), _width(model)
+    encoded = n_features if encoder is None else encoder.transform(np.zeros((1, n_features))).shape[1]
     _require(width == encoded, "boosted trees of other features")
     categorical = _integers(mapper.is_categorical_, 0, 2, "categorical features", (width,))
     bins = mapper.bin_thresholds_
     _require(isinstance(bins, list) and len(bins) == width, "boosted trees with other bins")
     for column in np.flatnonzero(categorical):
         values = np.asarray(bins[column], dtype=float)
+        # the categories of a split are a set of 256 bits
         _require(((values >= 0) & (values < 256)).all(), "a category out of range")
     predictors = [predictor for step in model._predictors for predictor in step]
     for predictor in predictors:
@@ -275,7 +277,7 @@ def _width(model: Any) -> int:
 
 
 def _check_layer(layer: Layer, widths: list[int]) -> Iterable[Any]:
-    """Return a layer and its forests, the ones of fold k on ``widths[k]`` features."""
+    """Return a layer and its forests; the forests of fold k read ``widths[k]`` features."""
     _require(isinstance(layer, Layer) and len(layer.forests) == len(widths), "a layer in another form")
     for row, width in zip(layer.forests, widths, strict=True):
         right = all(isinstance(forest, CompactForest) and forest.n_features == width for forest in row)
@@ -288,12 +290,12 @@ def _check_cascade(model: MLDF) -> Iterable[Any]:
         return ()
     d, first = _width(model), model._first
     _require(isinstance(first, Layer) and first.forests, "a cascade in another form")
-    found = [*_check_layer(first, [d] * len(first.forests))]
+    checked = [*_check_layer(first, [d] * len(first.forests))]
     width = d + sum(len(forest.constant) for forest in first.forests[0])
     for steps in model._steps.values():
         for step in steps:
-            found += _check_layer(step.layer, [width] * len(first.forests))
-    return found
+            checked += _check_layer(step.layer, [width] * len(first.forests))
+    return checked
 
 
 def _check_interactions(model: IMLDF) -> Iterable[Any]:
@@ -301,18 +303,18 @@ def _check_interactions(model: IMLDF) -> Iterable[Any]:
         return ()
     d, first, last = _width(model), vars(model).get("_first"), model._last
     _require(isinstance(last, dict) and last, "a cascade in another form")
-    row, found = np.zeros((1, d), dtype=np.float32), list[Any]()
+    row, checked = np.zeros((1, d), dtype=np.float32), list[Any]()
     inputs, extra = [row] * len(next(iter(last.values())).forests), np.empty((1, 0), dtype=np.float32)
     if first is not None:
-        found += _check_layer(first, [d] * len(first.forests))
+        checked += _check_layer(first, [d] * len(first.forests))
         if model.add_probabilities:
             extra = np.zeros((1, len(first.forests[0][0].constant)), dtype=np.float32)
     for number in range(1, len(model.regions_) + 2):
         if number in last:
-            found += _check_layer(last[number], [one.shape[1] for one in inputs])
+            checked += _check_layer(last[number], [array.shape[1] for array in inputs])
         if number <= len(model.regions_):
             inputs = model._next(row, inputs, model.regions_[number - 1], extra)
-    return found
+    return checked
 
 
 def _check_packed(forest: PackedForest) -> None:
@@ -351,7 +353,7 @@ def _check_neighbours(model: KNeighborsClassifier | KNeighborsRegressor) -> None
     _require(_is_count(model.n_neighbors, rows), "more neighbours than rows")
     if isinstance(model, KNeighborsClassifier):
         classes = model.classes_ if model.outputs_2d_ else [model.classes_]
-        _require(all(len(one) <= rows for one in classes), "more classes than neighbours")
+        _require(all(len(values) <= rows for values in classes), "more classes than neighbours")
         if not model.outputs_2d_:
             _integers(model._y, 0, len(model.classes_), "classes of neighbours", (rows,))
 
@@ -370,20 +372,25 @@ def _check_categories(model: OneHotEncoder) -> None:
             sizes[j] = group.max() + 1
     if dropped is not None:
         _require(len(dropped) == len(sizes), "dropped categories of other features")
-        for j, one in enumerate(dropped):
-            _require(one is None or (isinstance(one, int | np.integer) and 0 <= one < sizes[j]), "a dropped category")
-            sizes[j] -= one is not None
+        for j, category in enumerate(dropped):
+            _require(
+                category is None or (isinstance(category, int | np.integer) and 0 <= category < sizes[j]),
+                "a dropped category",
+            )
+            sizes[j] -= category is not None
     _require(model._n_features_outs == sizes.tolist(), "categories with columns of others")
 
 
 def _check_sparse(matrix: Any) -> None:
     _require(matrix.format in ("csr", "csc"), f"a sparse matrix in the form {matrix.format}")
+    # the full check compares every index with the shape
     matrix.check_format(full_check=True)
     _require(max(matrix.shape) <= max(_SIDE, len(matrix.indptr)), "a sparse matrix of too many columns")
 
 
 def _check_random_state(state: Any) -> None:
     position = state.get_state(legacy=False)["state"]["pos"]
+    # the generator has 624 words, and compiled code reads the one at this position
     _require(0 <= position <= 624, "a random state out of range")
 
 

@@ -80,7 +80,7 @@ def tracking(uri: str | None = None, artifacts: str | None = None) -> dict[str, 
 
     Notes
     -----
-    In the temporary copy of a DVC experiment a relative address is that of the repository it is a copy of, see
+    In the temporary copy of a DVC experiment a relative address starts from the copied repository, see
     :func:`multilab.core.home_dir`.
     """
     setting = read_settings("tracking", "default")
@@ -167,7 +167,7 @@ def _query(path: Path, statement: str, *values: str) -> Any:
     try:
         with contextlib.closing(sqlite3.connect(f"file:{path.resolve()}?mode=ro", uri=True)) as database:
             row = database.execute(statement, values).fetchone()
-    except sqlite3.Error:
+    except sqlite3.Error:  # a file that is no MLflow database counts as no store
         return None
     return row[0] if row else None
 
@@ -189,10 +189,10 @@ def record_destination(path: Path, uri: str) -> None:
 
 
 def is_destination(path: Path) -> bool:
-    """Return whether the configured MLflow store is there, and is the one that a file names, with the current view."""
+    """Return whether the configured MLflow store exists and is the store that a file names, with the current view."""
     try:
         recorded = read_json(path)
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # without a readable record the results are published again
         return False
     current = _destination(tracking()["uri"])
     return recorded == current and current["stamp"] is not None
@@ -297,6 +297,7 @@ def writer_lock(uri: str) -> Iterator[None]:
         path = Path(tempfile.gettempdir()) / f"multilab-mlflow-{user}-{digest}.lock"
     lock = FileLock(path)
     try:
+        # first without waiting, so that a message appears only if there is a wait
         lock.acquire(timeout=0)
     except Timeout:
         print("another publication is running; waiting for it", file=sys.stderr, flush=True)
@@ -331,6 +332,7 @@ def _probe(uri: str) -> None:
         except OSError as error:  # the errors of requests are OSErrors too
             reasons[0] = _cause(error)
 
+    # a thread, because the timeouts of sockets do not cover the resolution of names
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(PROBE_SECONDS)
@@ -341,9 +343,9 @@ def _probe(uri: str) -> None:
 def _cause(error: BaseException) -> str:
     """Return the innermost reason: ``requests`` wraps it three times."""
     text = str(error)
-    for known in ("Connection refused", "Name or service not known", "Network is unreachable", "No route to host"):
-        if known in text:
-            return known
+    for reason in ("Connection refused", "Name or service not known", "Network is unreachable", "No route to host"):
+        if reason in text:
+            return reason
     return "no answer within 3 s" if "timed out" in text else " ".join(text.split())[:100]
 
 
@@ -390,7 +392,7 @@ def log_values(client: Any, run_id: str, params: Mapping[str, Any], metrics: Seq
 
     names = {re.sub(r"[^\w\-. :/]", "_", str(name))[:250]: excerpt(str(value), 6000) for name, value in params.items()}
     entries = [Param(name, value) for name, value in names.items()]
-    while entries or metrics:
+    while entries or metrics:  # MLflow accepts at most 1000 metrics and 100 parameters in a request
         client.log_batch(run_id, metrics=metrics[:900], params=entries[:100])
         entries, metrics = entries[100:], metrics[900:]
 

@@ -137,7 +137,7 @@ def _data(about: ModelMetadata) -> Iterator[Any]:
 
 def _reader_text(value: Any) -> str:
     return (
-        ", ".join(f"{one} = {text}" for one, text in value.items())
+        ", ".join(f"{key} = {text}" for key, text in value.items())
         if isinstance(value, Mapping)
         else setting_text(value)
     )
@@ -151,7 +151,7 @@ def _range(feature: Mapping[str, Any]) -> str:
     if feature["min"] is None:
         return "none"
     if feature.get("column") == "date":
-        low, mean, high = (str(np.datetime64(int(feature[one]), "D")) for one in ("min", "mean", "max"))
+        low, mean, high = (str(np.datetime64(int(feature[statistic]), "D")) for statistic in ("min", "mean", "max"))
         return f"{low} to {high}, mean {mean}"
     if feature.get("column") == "text":
         return f"{feature['min']:.0f} to {feature['max']:.0f} words, mean {feature['mean']:.1f}"

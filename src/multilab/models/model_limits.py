@@ -72,8 +72,8 @@ def prediction_warnings(about: ModelMetadata, shares: np.ndarray, n_rows: int) -
     if n_rows >= LEAST_ROWS:
         frequencies = [np.nan if row["prevalence"] is None else row["prevalence"] for row in about.labels]
         here = over_assigned(about.label_names, shares, frequencies)
-    named = {each.label for each in here}
-    held = [each for each in over_assigned_labels(about) if each.label not in named]
+    named = {assigned.label for assigned in here}
+    held = [assigned for assigned in over_assigned_labels(about) if assigned.label not in named]
     texts = over_assigned_text(here, "these rows, compared with the training rows"), over_assigned_text(held)
     return [text for text in texts if text]
 

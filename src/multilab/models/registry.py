@@ -105,6 +105,7 @@ def log_model(
         experiment = experiment_id(client, EXPERIMENT, where)
         with mlflow.start_run(experiment_id=experiment, run_name=name) as run:
             run_id = run.info.run_id
+            # MLflow limits the length of a tag
             mlflow.set_tags({**tags, "multilab.cells": " ".join(about.evaluation["cells"])[:4900]})
             info = mlflow.pyfunc.log_model(name="model", **_package(model, folder))
             inputs = [LoggedModelInput(info.model_id)]
@@ -125,6 +126,7 @@ def save_mlflow(model: SavedModel, folder: Path) -> Path:
 def _package(model: SavedModel, folder: Path) -> dict[str, Any]:
     """Return what MLflow stores of a model that was saved in a folder."""
     return {
+        # the path of a file, not an object: MLflow would pickle the object
         "python_model": str(_CODE),
         "artifacts": {"model": str(folder)},
         "signature": signature(model),
@@ -275,6 +277,7 @@ def _store(uri: str) -> Iterator[Any]:
     open_client(uri)
     for name in ("mlflow", "mlflow.models.model", "mlflow.pyfunc", "mlflow.store.model_registry.abstract_store"):
         logging.getLogger(name).setLevel(logging.ERROR)
+    # the setters below write these variables, and child processes would inherit them
     before = {name: os.environ.get(name) for name in ("MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI")}
     mlflow.set_tracking_uri(uri)
     mlflow.set_registry_uri(uri)

@@ -82,7 +82,7 @@ class SavedModel:
         -------
         DataFrame of shape (n, 2 q)
             Per label its decision under its name, then per label its probability as ``<label>_probability`` (or its
-            score as ``<label>_score``); the index is that of ``rows``.
+            score as ``<label>_score``); the index is the index of ``rows``.
 
         Raises
         ------
@@ -163,6 +163,7 @@ class SavedModel:
         except (OSError, ValueError, DatasetError):
             raise DeploymentError(f"{path / _ENCODER_FILE}: no readable encoder") from None
         files = _skops_files()
+        # before loading, which would only say that this type is not trusted
         if _OLD_FORM in files.names_in(path / _MODEL_FILE):
             version = metadata.versions.get("multilab", "")
             raise DeploymentError(

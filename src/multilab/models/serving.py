@@ -74,6 +74,7 @@ def serve_model(
     """
     if not megabytes > 0:
         raise DeploymentError(f"max-mb {megabytes:g}: give a number above 0")
+    # before the model is loaded, so that a port in use is reported at once
     listening = _bound_socket(port)
     with listening, tempfile.TemporaryDirectory() as scratch:
         model = load_model(location, tracking_uri)
@@ -85,6 +86,7 @@ def serve_model(
             log_level="warning",
             timeout_graceful_shutdown=5,
         )
+        # by default SIGTERM ends the process at once, and the scratch folder would stay
         before = signal.signal(signal.SIGTERM, _stop)
         try:
             uvicorn.Server(settings).run(sockets=[listening])
@@ -143,6 +145,7 @@ class ModelServer:
             body = await asyncio.wait_for(self._body(receive), _BODY_SECONDS)
         except TimeoutError:
             raise _RefusedRequestError(408, f"the body did not arrive within {_BODY_SECONDS:g} s") from None
+        # in a thread, so that /ping answers during a long prediction
         return await asyncio.to_thread(self._predicted, body, kinds[0] if kinds else "")
 
     async def _body(self, receive: Callable[..., Any]) -> bytes:
@@ -153,6 +156,7 @@ class ModelServer:
                 raise ConnectionResetError
             parts.append(message.get("body", b""))
             size += len(parts[-1])
+            # counted on arrival: a body in chunks does not announce its size
             if size > self.megabytes * 1e6:
                 raise _RefusedRequestError(
                     413, f"the body has more than {self.megabytes:g} MB: send fewer rows at a time (or serve --max-mb)"

@@ -163,7 +163,7 @@ class _Tree:
             self._archive.getinfo(node["file"])
 
     def _is_new(self, node: dict[str, Any], extension: str) -> bool:
-        """Return whether the file of a node was not checked yet; refuse that of another node or of another kind."""
+        """Return whether the file of a node was not checked yet; refuse the file of another node or kind."""
         file, number = node["file"], node["__id__"]
         if self._owner.get(file, number) != number or not file.endswith(extension):
             raise ValueError("two arrays are in one file")
@@ -177,6 +177,7 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     names = [entry.filename for entry in entries]
     if len(set(names)) < len(names) or not all(map(_ENTRY.fullmatch, names)):
         raise ValueError("entries with the same or with a foreign name")
+    # skops compresses nothing, and a small compressed entry may unpack to gigabytes
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ValueError("compressed entries")
     if any(entry.file_size != entry.compress_size for entry in entries) or sum(e.file_size for e in entries) > size:
@@ -207,7 +208,7 @@ def _same(first: Any, second: Any) -> bool:
 def _check_dictionary(_: _Tree, node: dict[str, Any]) -> None:
     """Refuse keys that are made by anything but plain types: skops calls these."""
     kinds = node["key_types"]
-    names = {f"{one['__loader__']} {one['__module__']}.{one['__class__']}" for one in kinds["content"]}
+    names = {f"{kind['__loader__']} {kind['__module__']}.{kind['__class__']}" for kind in kinds["content"]}
     if kinds["__loader__"] != "ListNode" or not names <= _KEYS or not isinstance(node["content"], dict):
         raise ValueError("keys of a dictionary that are no texts and no numbers")
 

@@ -157,8 +157,8 @@ def per_label_rows(
     rows = []
     for j, row in enumerate(table.to_dict("records")):
         intervals: dict[str, float | None] = {}
-        for short, metric, given in (("f1", "macro_f1", decisions), ("auc", "macro_auc", scores)):
-            low, high = _interval(metric, Y[:, [j]], given[:, [j]], conventions)
+        for short, metric, predicted in (("f1", "macro_f1", decisions), ("auc", "macro_auc", scores)):
+            low, high = _interval(metric, Y[:, [j]], predicted[:, [j]], conventions)
             intervals |= {f"{short}_low": low, f"{short}_high": high}
         rows.append({key: _json_number(value) for key, value in row.items()} | intervals)
     return rows

@@ -202,19 +202,19 @@ def is_trusted(loader: str, name: str) -> bool:
 
 
 def is_estimator(name: str) -> bool:
-    """Return whether a dotted name is that of one of our estimators, or of a trusted one of scikit-learn.
+    """Return whether a dotted name is one of our estimators, or a trusted estimator of scikit-learn.
 
     A class has two names: one by its module, and one by the package that exports it.
     """
     module, _, attribute = name.rpartition(".")
     if module.startswith("sklearn."):
         return name in _sklearn_names()
-    own = _our_estimators().get(attribute)
+    defining_module = _our_estimators().get(attribute)
     return (
-        own is not None
-        and module in (own, *_EXPORTING)
+        defining_module is not None
+        and module in (defining_module, *_EXPORTING)
         and attribute not in _NOT_OURS
-        and _is_estimator(own, attribute)
+        and _is_estimator(defining_module, attribute)
     )
 
 
