@@ -112,7 +112,11 @@ class StoredCell:
 def base_method(name: str) -> str:
     """Return the method behind the name of a column (``mls-svm``, ``elm[n_hidden=5]``)."""
     column = without_gate_case(name)
-    return next((method for method in (column, method_of_column(column)) if method in _method_names()), name)
+    while column not in _method_names():
+        if (shorter := method_of_column(column)) == column:
+            return name
+        column = shorter
+    return column
 
 
 @functools.cache
