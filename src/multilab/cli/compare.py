@@ -74,7 +74,7 @@ def compare(
     from multilab.comparison.results import write_files
     from multilab.comparison.run import closing_text, compare_within_budget
     from multilab.experiments.compose import check_dataset
-    from multilab.experiments.train import track_comparison
+    from multilab.experiments.track_comparison import track_comparison
     from multilab.metrics.registry import ALL_METRICS
     from multilab.reports.comparison_page import write_comparison_page
 

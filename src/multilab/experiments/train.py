@@ -16,17 +16,13 @@ from multilab.cells.engines import Engine, composed_engine, using
 from multilab.cells.environment import code_version
 from multilab.cells.errors import ExperimentError
 from multilab.cells.execute import run_cells
-from multilab.cells.method import METHOD_KEYS, Method
+from multilab.cells.method import Method
 from multilab.cells.progress import ProgressBar, print_warnings
 from multilab.cells.settings import ObservedShare, Tuning
 from multilab.cells.store import Store
-from multilab.comparison.plan import DEFAULT_FOLDS
-from multilab.comparison.results import Results
-from multilab.comparison.run import value_text
 from multilab.core import MultilabError, json_digest, read_sealed, write_sealed
 from multilab.datasets import prepared_meta
 from multilab.experiments.compose import Jobs, cells_at_once, metric_names, planned_jobs, run_jobs, settings_of
-from multilab.metrics import METRICS
 from multilab.models.mlflow_store import tracking
 
 
@@ -243,30 +239,3 @@ def _text_of(run: Run) -> str:
         spread = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
         lines.append(f"  {metric:<20} {np.mean(values):.4f}{spread}")
     return "\n".join(lines)
-
-
-def track_comparison(results: Results, tracking_uri: str | None = None) -> None:
-    """Publish each finished method to MLflow as the run that `multilab train` creates with these settings."""
-    request, store, where = results.request, results.scores.store, tracking(tracking_uri)
-    metrics = [metric for metric in results.scores.metrics if metric in METRICS]
-    protocol = [] if request.cv == DEFAULT_FOLDS else [f"protocol=kfold{request.cv}"]
-    runs = []
-    for entry in results.entries:
-        if entry.name not in results.board.failures:
-            changes = [f"method.{name}={value_text(value)}" for name, value in entry.member.changes.items()]
-            method = entry.member.method
-            settings = {
-                "dataset": request.dataset,
-                "method": entry.name,
-                "mapping": {"_target_": method.target, **method.params, **{k: getattr(method, k) for k in METHOD_KEYS}},
-                "protocol": request.protocol,
-                "seed": 0,
-                "tune": None,
-                "conventions": "default",
-                "publish": True,
-                "changed": sorted([*changes, *protocol]),
-            }
-            scores = [cell_metrics(cell, store) for cell in entry.cells]
-            runs.append(Run(settings, entry.cells, scores, metrics, where))
-            runs[-1].leave_note(store)
-    track(runs)
