@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
@@ -12,6 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from multilab.cells import Columns, MemberScores, MethodPipeline, Scaling, estimator_of, fit_on_rows
 from multilab.cells.conf import package_names
+from multilab.cells.method import load_method
 from multilab.cells.pipeline import out_of_fold, training_folds
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
 from multilab.methods import BinaryRelevance, MethodError, MLkNN, ScoreEnsemble
@@ -59,6 +63,33 @@ def test_weights_that_no_step_takes_are_refused_and_groups_are_not():
     with pytest.raises(MethodError):
         model.fit(X, Y, WEIGHTS)
     assert model.fit(X, Y, groups=GROUPS).predict(X).shape == Y.shape
+
+
+def test_weights_of_a_transformer_alone_are_refused():
+    model = MethodPipeline([("scale", StandardScaler()), ("classifier", MLkNN(k=3))])  # StandardScaler takes them
+    with pytest.raises(MethodError):
+        model.fit(X, Y, WEIGHTS)
+
+
+def test_an_estimator_inside_another_keeps_groups_together_too():
+    inner = CalibratedMultiLabelClassifier(logistic(), cv=3)
+    model = MethodPipeline([("classifier", TunedThresholdClassifier(inner, cv=3))]).fit(X, Y, groups=GROUPS)
+    for train, test in model.classifier.estimator_.folds_:
+        assert not set(GROUPS[train]) & set(GROUPS[test])
+
+
+def test_frames_pass_through_with_their_names():
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    steps = [("columns", Columns(np.array([0, 2]))), ("scale", Scaling("minmax")), ("classifier", MLkNN(k=3))]
+    model = MethodPipeline(steps).set_output(transform="pandas").fit(frame, Y)
+    assert model.classifier.feature_names_in_.tolist() == ["a", "c"]
+    expected = MLkNN(k=3).fit(MinMaxScaler().fit_transform(X[:, [0, 2]]), Y)
+    np.testing.assert_array_equal(model.predict(frame), expected.predict(MinMaxScaler().fit_transform(X[:, [0, 2]])))
+
+
+def test_base_scores_are_not_scaled():
+    method = replace(load_method("mlwse_l1"), preprocessing="minmax")
+    assert [name for name, _ in estimator_of(method).steps] == ["classifier"]
 
 
 def test_a_mask_is_a_missing_label():

@@ -17,7 +17,7 @@ from multilab.cells import running
 from multilab.cells.cell import Cell, split_refs
 from multilab.cells.conf import load_protocol
 from multilab.cells.errors import ExperimentError
-from multilab.cells.method import load_method
+from multilab.cells.method import Method, load_method
 from multilab.cells.records import check_arguments
 from multilab.cells.settings import Tuning
 from multilab.cells.store import Store
@@ -284,3 +284,15 @@ def test_trials_of_a_strangers_journal_name_no_class_and_no_file(tmp_path):
         distribution = CategoricalDistribution(choices)
         study.add_trial(create_trial(params={"k": value}, distributions={"k": distribution}, value=0.0))
     assert [trial.params["k"] for trial in finished_trials(journal.path, "x")] == [1, "fast"]
+
+
+def test_a_trial_scales_the_rows_as_it_says(store, tmp_path):
+    """Columns of other sizes: neighbours in scaled rows are others, so that no two values are equal."""
+    space = {"preprocessing": {"type": "categorical", "choices": ["none", "minmax", "standard"]}}
+    part = split_refs("genes-toy", {"kfold": 3, "stratify": 1, "seed": 0})[0]
+    cell = Cell("train", part, Method("scaled", "multilab.methods.MLkNN", {"k": 5}, search=space))
+    _, trials = run_search(cell, Tuning(n_trials=3, folds=2, sampler="grid"), store, tmp_path / "a.log")
+    assert len({row["ranking_loss"] for row in rows(trials)}) == 3
+    tuned, other = replace(cell, tune=Tuning(n_trials=3)), replace(cell.method, search={})
+    assert tuned.identity["scaling"]
+    assert "scaling" not in replace(tuned, method=other).identity

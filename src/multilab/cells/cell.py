@@ -133,6 +133,8 @@ class Cell:
         if self.tune and self.kind == "train":
             identity["tune"] = {**self.tune.identity(), "search": method.search}
             identity["versions"] |= {"optuna": major_minor(version("optuna"))}
+            if "preprocessing" in method.search:  # such a search once ignored what its trials chose
+                identity["scaling"] = "of each trial"
         if self.alone:
             identity["measure"] = "alone"
         if method.save_attributes:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
+import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_feature_names
 
 from multilab.methods.mixed_scaler import MixedScaler
 
@@ -33,16 +36,22 @@ class Columns(TransformerMixin, BaseEstimator):
         self.columns = columns
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn nothing."""
-        self.n_features_in_ = X.shape[1]
+        """Learn nothing but the number and the names of the columns."""
+        _keep_input_names(self, X)
         return self
 
     def transform(self, X: Any) -> Any:
         """Return the columns of X of shape (n, d), dense or CSR."""
-        return X[:, self.columns]
+        return _safe_indexing(X, self.columns, axis=1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns, ``x0``, ``x3``, ... without names of the input."""
+        names = input_features if input_features is not None else getattr(self, "feature_names_in_", None)
+        names = [f"x{column}" for column in range(self.n_features_in_)] if names is None else names
+        return np.asarray(names, dtype=object)[self.columns]
 
 
-class Scaling(TransformerMixin, BaseEstimator):
+class Scaling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scaling of the features as a method file names it.
 
     Parameters
@@ -67,7 +76,7 @@ class Scaling(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the scales of X of shape (n, d), dense or CSR."""
         self.scaler_ = self._scaler(issparse(X)).fit(X)
-        self.n_features_in_ = X.shape[1]
+        _keep_input_names(self, X)
         return self
 
     def _scaler(self, sparse: bool) -> Any:
@@ -80,3 +89,8 @@ class Scaling(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Return the scaled rows; rows beyond those seen in `fit` may lie outside [0, 1]."""
         return self.scaler_.transform(X) if X.shape[0] else X
+
+
+def _keep_input_names(step: Any, X: Any) -> None:
+    _check_feature_names(step, X, reset=True)
+    step.n_features_in_ = X.shape[1]

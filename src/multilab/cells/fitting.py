@@ -52,7 +52,7 @@ def estimator_of(
         columns = dense_columns(method, encoder, columns)
         words = np.flatnonzero(np.isin(np.arange(encoder.width) if columns is None else columns, encoder.unscaled))
     steps: list[tuple[str, Any]] = [] if columns is None else [("columns", Columns(columns))]
-    if method.preprocessing != "none":
+    if method.preprocessing != "none" and not method.base_scores:  # scores stay as they are
         steps.append(("scale", Scaling(method.preprocessing, words)))
     is_pipeline = method.target == "sklearn.pipeline.Pipeline"
     return MethodPipeline([*steps, *(estimator.steps if is_pipeline else [("classifier", estimator)])])

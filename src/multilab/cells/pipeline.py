@@ -137,15 +137,15 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
         Raises
         ------
         MethodError
-            Weights or a mask are given and no step takes them, or a step refuses its arguments.
+            Weights or a mask are given and the classifier does not take them, or a step refuses its arguments.
         """
         given = {"sample_weight": sample_weight, "groups": groups, "y_mask": y_mask}
         given = {name: value for name, value in given.items() if value is not None}
         steps: Steps = [(name, step if isinstance(step, str) else clone(step)) for name, step in self.steps]
         at = _classifier_at(steps)
-        for name in ("sample_weight", "y_mask"):
-            if name in given and not any(has_fit_parameter(step, name) for _, step in steps[: at + 1]):
-                raise MethodError(f"no step of {' + '.join(type(step).__name__ for _, step in steps)} takes {name}")
+        for name in ("sample_weight", "y_mask"):  # that a transformer takes them is not enough
+            if name in given and not has_fit_parameter(steps[at][1], name):
+                raise MethodError(f"{type(steps[at][1]).__name__}.fit takes no {name}")
         for _, step in steps[:at]:
             X = _fit_transform(step, X, y, given)
         classifier, after = steps[at][1], [step for _, step in steps[at + 1 :] if step != "passthrough"]
@@ -355,7 +355,8 @@ class MemberScores(TransformerMixin, BaseEstimator):
         self.fit(X, y, sample_weight, groups=groups, y_mask=y_mask)
         Y = check_labels(y, y_mask, missing=True, owner=type(self).__name__)
         folds = training_folds(Y, self.folds, self.order, self.random_state, groups)
-        return np.hstack([out_of_fold(member, X, Y, folds, sample_weight) for member in self.members])
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        return np.hstack([out_of_fold(member, X, Y, folds, weight) for member in self.members])
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the scores of the members, shape (n, m q)."""

@@ -280,7 +280,7 @@ class TrainingSet:
             return self.encoder, model
         moved = [_with_columns(method, words, used) for method, used in zip(methods, columns, strict=True)]
         if "members" in model.named_steps:
-            steps = [("members", MemberScores.of_fitted(moved)), *model.steps_[1:]]
+            steps = [("members", MemberScores.of_fitted(moved, random_state=self.seed)), *model.steps_[1:]]
             moved = [MethodPipeline.of_fitted(steps, model.n_labels_)]
         return self.encoder.without_grams(self.texts), moved[0]
 

@@ -136,6 +136,8 @@ class HeldOutClassifier(MultiLabelClassifier):
         if groups is not None:
             routed = self._routed(base, sample_weight, None, fit_params)
             routed.splitter.split = {**routed.splitter.split, "groups": groups}
+            if has_fit_parameter(base, "groups"):  # it folds rows itself
+                routed.estimator.fit = {**routed.estimator.fit, "groups": groups}
             return routed
         if sample_weight is None and not fit_params:  # scikit-learn's router has no answer for nothing
             return Bunch(estimator=Bunch(fit={}), splitter=Bunch(split={}))

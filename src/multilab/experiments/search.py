@@ -153,14 +153,16 @@ def _study_name(cell: Cell, tuning: Tuning) -> str:
     """Return what identifies the sequence of trials, whatever its length."""
     if cell.tune:
         return cell.key
-    return json_digest([cell.key, _sequence(tuning)])
+    return json_digest([cell.key, _sequence(cell, tuning)])
 
 
-def _sequence(tuning: Tuning) -> dict[str, Any]:
+def _sequence(cell: Cell, tuning: Tuning) -> dict[str, Any]:
     """Return what decides the values of the trials besides the cell, but not their number: settings and versions."""
     settings = {name: value for name, value in vars(tuning).items() if name not in ("n_trials", "timeout", "storage")}
     versions = declared_versions([search, *named_metrics([tuning.metric])])
-    return settings | {"versions": versions, "optuna": major_minor(optuna.__version__)}
+    # A search over `preprocessing` once ignored what its trials chose: its journals are not continued.
+    scaling = {"scaling": "of each trial"} if "preprocessing" in cell.method.search else {}
+    return settings | scaling | {"versions": versions, "optuna": major_minor(optuna.__version__)}
 
 
 def _trial_value(trial: Any, method: Method, folds: Sequence[Rows], cell: Cell, tuning: Tuning) -> float:
@@ -276,5 +278,5 @@ def search_name(cell: Cell, tuning: Tuning) -> str:
     It depends on what decides the values of the trials, not on their number, their time limit or where they
     are stored: a search for 15 trials continues one for 10.
     """
-    digest = json_digest([cell.key, cell.method.search, _sequence(tuning)])[:12]
+    digest = json_digest([cell.key, cell.method.search, _sequence(cell, tuning)])[:12]
     return f"{cell.split_ref.dataset}-{cell.method.name}-{tuning.metric}-{digest}"

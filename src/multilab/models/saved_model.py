@@ -163,14 +163,17 @@ class SavedModel:
         except (OSError, ValueError, DatasetError):
             raise DeploymentError(f"{path / _ENCODER_FILE}: no readable encoder") from None
         files = _skops_files()
-        # before loading, which would only say that this type is not trusted
-        if _OLD_FORM in files.names_in(path / _MODEL_FILE):
+        try:
+            estimator = files.load_skops(path / _MODEL_FILE)
+        except DeploymentError:
+            # Loading only says that a type is not trusted, which here would be the wrong advice.
+            if _OLD_FORM not in files.names_in(path / _MODEL_FILE):
+                raise
             version = metadata.versions.get("multilab", "")
             raise DeploymentError(
                 f"{path}: a model of multilab {version}, of a form that is not read any more; fit it again: "
                 f"{metadata.command}"
-            )
-        estimator = files.load_skops(path / _MODEL_FILE)
+            ) from None
         if not isinstance(estimator, MethodPipeline):
             raise DeploymentError(f"{path / _MODEL_FILE} holds a {type(estimator).__name__}, not a MethodPipeline")
         model = cls(estimator, encoder, metadata)
