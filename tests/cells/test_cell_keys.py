@@ -208,6 +208,11 @@ def test_the_name_of_a_method_or_dataset_is_not_in_the_key():
     assert renamed.key == ELM.key
 
 
+def _forget_versions():
+    for of in (cells.library_versions, cells._library_majors):
+        of.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("library", "number", "plain", "tuned"),
     [
@@ -225,12 +230,12 @@ def test_the_first_two_numbers_of_the_versions_of_libraries_are_in_the_key(monke
     version = cells.version
     other = number.format(".".join(version(library).split(".")[:2]))
     monkeypatch.setattr(cells, "version", lambda name: other if name == library else version(name))
-    cells.library_versions.cache_clear()
+    _forget_versions()
     try:
         after = replace(ELM).key, replace(TUNED).key
     finally:
         monkeypatch.undo()
-        cells.library_versions.cache_clear()
+        _forget_versions()
     assert (after[0] != before[0], after[1] != before[1]) == (plain, tuned)
 
 

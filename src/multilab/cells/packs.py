@@ -16,7 +16,7 @@ from multilab.cells.records import check_record
 from multilab.cells.store import Store
 from multilab.core import json_digest, parse_json
 from multilab.core.array_files import check_npz, unpacked_room
-from multilab.core.digests import sha256_digest
+from multilab.core.digests import sha256_digests
 from multilab.core.text import excerpt
 
 __all__ = ["pack_cell", "unpack_cell"]
@@ -50,8 +50,7 @@ def unpack_cell(key: str, content: bytes) -> dict[str, bytes]:
             _check_entries(archive.infolist())
             files = {name: archive.read(name) for name in archive.namelist()}
         digests, record = parse_json(files["DONE"]), parse_json(files["record.json"])
-        actual = {name: sha256_digest(data) for name, data in files.items() if name != "DONE"}
-        if digests != actual:
+        if digests != sha256_digests({name: data for name, data in files.items() if name != "DONE"}):
             raise ExperimentError("its files are not those that DONE lists")
         if record["key"] != key or json_digest(record["parts"]) != key:
             raise ExperimentError("its record is that of another cell")

@@ -176,8 +176,8 @@ def convert(
     multilab.core.settings.SettingsError: study.yaml: unknown key 'n_trails'; did you mean 'n_trials'?
     """
 
-    def fail(path: str, problem: str) -> Never:
-        sentence = f"{path}{' ' if problem.startswith(('must ', 'is ')) else ': '}{problem}" if path else problem
+    def fail(path: str, problem: str, link: str = " ") -> Never:
+        sentence = f"{path}{link}{problem}" if path else problem
         raise error(printable(f"{where}: {sentence}" if where else sentence))
 
     return _converted(value, kind, at, fail, given)
@@ -279,7 +279,7 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-Fail = Callable[[str, str], Never]
+Fail = Callable[..., Never]
 
 
 def _converted(
@@ -292,7 +292,7 @@ def _converted(
         fail(path, f"must be a mapping of {', '.join(known)}, got {_shown(value)}")
     for key, item in value.items():
         if key not in known:
-            fail(path, f"unknown key {_shown(key)}{_nearest(key, known)}")
+            fail(path, f"unknown key {_shown(key)}{_nearest(key, known)}", ": ")
         _check_inner(item, hints[key], f"{path}.{key}".lstrip("."), fail)
     try:
         return msgspec.convert({**value, **given}, kind)
@@ -326,19 +326,19 @@ def _check_inner(value: Any, hint: Any, path: str, fail: Fail) -> None:
             _check_inner(item, inner[0], f"{path}[{index}]", fail)
     elif origin is dict and isinstance(value, Mapping):
         for key, item in value.items():  # one by one: msgspec does not name the key
-            _check_plain(key, inner[0], path, f"the key {_shown(key)} ", fail)
+            _check_plain(key, inner[0], path, fail, is_key=True)
             _check_inner(item, inner[1], f"{path}.{key}", fail)
-            _check_plain(item, inner[1], f"{path}.{key}", "", fail)
+            _check_plain(item, inner[1], f"{path}.{key}", fail)
 
 
-def _check_plain(value: Any, hint: Any, path: str, start: str, fail: Fail) -> None:
+def _check_plain(value: Any, hint: Any, path: str, fail: Fail, is_key: bool = False) -> None:
     try:
         msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
-        fail(
-            path,
-            f"{start}{_expected(str(error).partition(' - at ')[0], hint)}{'' if start else f', got {_shown(value)}'}",
-        )
+        expected = _expected(str(error).partition(" - at ")[0], hint)
+        if is_key:
+            fail(path, f"the key {_shown(value)} {expected}", ": ")
+        fail(path, f"{expected}, got {_shown(value)}")
 
 
 _TYPES = {
@@ -362,7 +362,7 @@ def _expected(message: str, hint: Any) -> str:
         return f"must be {', '.join(choices[:-1])} or {choices[-1]}"
     wanted = re.fullmatch("Expected `(.*?)`(.*?)(, got .*)?", message)
     if not wanted:
-        return message
+        return f"is refused ({message})"
     names = [_TYPES.get(name, name) for name in wanted[1].split(" | ")]
     return f"must be {' or '.join(dict.fromkeys(names))}{wanted[2]}"
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multilab.core import read_json
-from multilab.core.digests import json_digest, sha256_digest
+from multilab.core.digests import json_digest, sha256_digest, sha256_digests
 from multilab.core.paths import data_dir
 from multilab.core.versions import files_digest
 from multilab.datasets.card_file import Card
@@ -211,7 +211,7 @@ def _intact(wanted: Card, key: str) -> tuple[Prepared, dict[str, bytes]] | None:
         content = {name: (folder / name).read_bytes() for name in meta["files"]}
     except OSError:
         return None
-    if any(sha256_digest(content[name]) != meta["files"][name]["sha256"] for name in content):
+    if sha256_digests(content) != {name: file["sha256"] for name, file in meta["files"].items()}:
         return None
     return Prepared(wanted.name, key, folder, meta), content
 
@@ -249,7 +249,7 @@ def _store(wanted: Card, key: str, progress: ProgressCallback | None) -> None:
         "label_names": dataset.label_names,
         "splits": sorted(dataset.splits),
         "source": next((origin for origin in _ORIGINS if origin in origins), "embedded"),
-        "files": {name: {"bytes": len(data), "sha256": sha256_digest(data)} for name, data in content.items()},
+        "files": {name: {"bytes": len(content[name]), "sha256": sha} for name, sha in sha256_digests(content).items()},
     }
     meta["seal"] = json_digest(meta)
     content["meta.json"] = json.dumps(meta, indent=1, sort_keys=True).encode()

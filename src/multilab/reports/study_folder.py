@@ -90,7 +90,7 @@ def _environment(study: Study) -> dict[str, Any]:
     described, named = environment(), {}
     for name in study.all_methods:
         try:
-            named[name] = study.method(name).distributions()
+            named[name] = study.method(name).outside.distributions
         except ExperimentError:  # not installed here: the cells came from another machine
             continue
     libraries = {name: sorted(packages) for name, packages in named.items() if packages}
