@@ -151,8 +151,9 @@ class Cell:
         """Return the classes and functions that compute the result from the decoded rows."""
         return self.method.code(self._steps())
 
+    @functools.cached_property
     def own_modules(self) -> frozenset[str]:
-        """Return the names of the user's modules that compute it."""
+        """The names of the user's modules that compute it."""
         return self.method.outside.modules
 
     def _steps(self) -> list[Any]:
@@ -181,7 +182,7 @@ class Cell:
         """Dataset, split and method: what identifies the cell in the tables of results."""
         return self.split_ref.dataset, self.split_ref.split, self.method.name
 
-    @property
+    @functools.cached_property
     def label(self) -> str:
         """Display name: ``mlknn on emotions, split 3``."""
         inner = self.split_ref.inner_fold
@@ -232,9 +233,8 @@ def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
     meta = datasets.prepared_meta(dataset)
     digests = model_selection.split_digests(dataset, protocol) if meta else None
     if meta is None or digests is None:
-        datasets.prepare(dataset)
         digests = [split.digest for split in model_selection.splits(dataset, protocol)]
-        meta = datasets.prepared_meta(dataset)
+        meta = meta or datasets.prepared_meta(dataset)
     assert meta is not None
     text = canonical_json(protocol)
     _forget_replaced(dataset, text, (meta["digest"], *digests))

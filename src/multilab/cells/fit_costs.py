@@ -122,7 +122,7 @@ def neighbour_recall(estimator: Any) -> float | None:
     float or None
         The least of the steps; ``None`` where all neighbours are exact, or there are none.
     """
-    steps = estimator.named_steps.values() if hasattr(estimator, "named_steps") else [estimator]
+    steps = getattr(estimator, "named_steps", {"": estimator}).values()
     approximate = [step for step in steps if getattr(step, "neighbours", "exact") != "exact"]
     recalls = (getattr(step, "neighbour_recall_", None) for step in approximate)
     return min((float(recall) for recall in recalls if recall is not None), default=None)

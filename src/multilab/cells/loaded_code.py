@@ -56,7 +56,8 @@ def _digests(files: Iterable[str]) -> dict[str, str]:
 
 def _as_loaded(files: Mapping[str, str]) -> dict[str, str]:
     """Return the digests that files, by their modules, had when this process first saw them loaded."""
-    _loaded.update(_digests(file for name, file in files.items() if name in sys.modules and file not in _loaded))
+    if new := [file for name, file in files.items() if name in sys.modules and file not in _loaded]:
+        _loaded.update(_digests(new))
     return {file: _loaded[file] for file in files.values() if file in _loaded}
 
 
@@ -79,7 +80,7 @@ def note_loaded(item: Any) -> None:
 
 def _own_files(item: Any) -> dict[str, str]:
     """Return the digests of the user's modules that compute an item, as they were when first seen."""
-    found = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(item.own_modules())}
+    found = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(item.own_modules)}
     paths = {name: path for name, path in found.items() if path}
     digests = _as_loaded(paths)
     return {name: digests[path] for name, path in paths.items() if path in digests}
@@ -106,7 +107,7 @@ def reached(item: Any) -> frozenset[str]:
     Code runs only if what computes the result imports it, however many steps away. Classes in settings and metrics are
     looked up by name, and are in ``item.code()``. A user's own files may import anything.
     """
-    if item.own_modules():
+    if item.own_modules:
         return frozenset(package_files().values())
     modules = frozenset(getattr(thing, "__module__", None) or thing.__name__ for thing in item.code())
     return _imported_from(modules) | {"cells/rows.py"}  # which imports the encoder, too, for tables only

@@ -164,10 +164,6 @@ class Method:
         steps : collection
             Further classes and functions that compute a result of the method.
         """
-        return [*self._own_code, *steps]
-
-    @functools.cached_property
-    def _own_code(self) -> list[Any]:
         names = class_names(self.identity())
         classes = [located(name) for name in names]
         metrics = named_metrics({*names_in(self.identity()), *names_in([_defaults(name) for name in names])})
@@ -176,7 +172,7 @@ class Method:
             metrics += named_metrics(set(strings_in(code, "multilab.metrics"))) or (
                 [] if metrics else named_metrics(ALL_METRICS)
             )
-        return [*classes, *metrics]
+        return [*classes, *metrics, *steps]
 
     def versions(self, steps: Collection[Any] = ()) -> dict[str, list[int]]:
         """Return the declared versions of `code`."""

@@ -108,7 +108,7 @@ def run_cell(cell: Cell, store: Store) -> str | None:
             arrays, measured, files = _scores(cell, store) if cell.kind == "scores" else _train(cell, store)
         record.update(measured, status="done", cell_seconds=time.perf_counter() - began)
         record |= {**recorded_warnings(caught), "blas": blas_libraries(), "code": code_of(cell, cell.reads, store)}
-        store.write(cell.key, arrays, record, _config(cell), files)
+        store.write(cell.key, arrays, record, _config(cell, record), files)
         if cell.tune:
             # After the cell is stored: a run that is killed before that continues its search from the journal.
             store.drop_journals(cell.key)
@@ -186,7 +186,7 @@ def _environment(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _config(cell: Cell) -> str:
-    content = {"cell": cell.label, "protocol": json.loads(cell.split_ref.protocol), **cell.identity}
-    content["method"] = cell.method.identity()
+def _config(cell: Cell, record: Mapping[str, Any]) -> str:
+    content = {"cell": record["label"], "protocol": json.loads(cell.split_ref.protocol), **cell.identity}
+    content["method"] = record["settings"]
     return yaml.dump(content, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multilab.cells.errors import ExperimentError
-from multilab.core import locks, parse_json, read_json, store_dir
+from multilab.core import locks, read_json, store_dir
 from multilab.core.digests import sha256_digests
 from multilab.core.locks import owner_of, running_journals
 
@@ -137,14 +137,8 @@ class Store:
 
     def _write_folder(self, key: str, contents: Mapping[str, bytes]) -> None:
         """Write the files of a cell to a temporary folder, then rename it."""
-
-        def make(owner: str) -> Path:
-            folder = self.root / f"{_TEMPORARY}{owner}-{key}"
-            folder.mkdir(parents=True)
-            return folder
-
         # Locked until it has its name, so that `sweep` in another process does not take it for dead.
-        folder, handle = locks.new(make)
+        folder, handle = locks.new(self.root / _TEMPORARY, f"-{key}", os.makedirs)
         try:
             for name, content in contents.items():
                 # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
@@ -212,12 +206,12 @@ class Store:
 def _verified(folder: Path, states: frozenset[tuple[Any, ...]]) -> dict[str, str] | None:
     """Return the digests in ``DONE`` if they are those of the files; unchanged files are read once."""
     try:
-        done: dict[str, str] = read_json(folder / "DONE")
+        done: dict[str, str] = json.loads((folder / "DONE").read_bytes())
         if not {"arrays.npz", "record.json"} <= done.keys() <= {name for name, *_ in states}:
             return None
         contents = {name: (folder / name).read_bytes() for name in done}
-        named = parse_json(contents["record.json"])["key"]  # of a folder that was copied or renamed it is another
-    except (OSError, ValueError, AttributeError, KeyError, TypeError):
+        named = json.loads(contents["record.json"])["key"]  # of a folder that was copied or renamed it is another
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
         return None
     return done if sha256_digests(contents) == done and named == folder.name else None
 

@@ -12,7 +12,7 @@ Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +50,21 @@ class Prepared:
         ``labels_never_set``, ``unobserved_labels``, ``missing_values``, ``nominal_features``, ``sparse``,
         ``label_names``, ``feature_names``, ``splits`` (names), ``source`` (``mirror``, ``cache``,
         ``download``, ``local`` or ``embedded``), ``name``, ``key``, ``schema``, ``files``.
+    content : dict of str to bytes
+        The verified content of its other files.
     """
 
     name: str
     key: str
     path: Path
     meta: dict[str, Any]
+    content: dict[str, bytes] = field(repr=False)
+
+    def dataset(self) -> Dataset:
+        """Return the dataset."""
+        from multilab.datasets.serialisation import from_bytes
+
+        return from_bytes(self.name, self.meta, self.content)
 
 
 def prepare(name: str, *, progress: ProgressCallback | None = None) -> Prepared:
@@ -80,7 +89,16 @@ def prepare(name: str, *, progress: ProgressCallback | None = None) -> Prepared:
     >>> prepare("genes-toy").meta["instances"]
     300
     """
-    return _ready(name, progress)[0]
+    wanted = card(name)
+    if not wanted.available:
+        raise DatasetError(f"{name} is not available: {wanted.reason}", wanted.location)
+    key = _key(wanted)
+    for _ in range(_ATTEMPTS):  # another process may repair the same damaged store at the same moment
+        stored = _intact(wanted, key)
+        if stored is not None:
+            return stored
+        _store(wanted, key, progress)
+    raise DatasetError("the store is damaged as soon as it is written", _folder(wanted, key))
 
 
 def load(name: str, *, progress: ProgressCallback | None = None) -> Dataset:
@@ -105,10 +123,7 @@ def load(name: str, *, progress: ProgressCallback | None = None) -> Dataset:
     >>> data.X.shape, data.Y.shape, data.label_names[:2]
     ((300, 20), (300, 7), ['division', 'ribosome'])
     """
-    prepared, content = _ready(name, progress)
-    from multilab.datasets.serialisation import from_bytes
-
-    return from_bytes(prepared.name, prepared.meta, content)
+    return prepare(name, progress=progress).dataset()
 
 
 def prepared_meta(name: str) -> dict[str, Any] | None:
@@ -141,21 +156,7 @@ def _lookup(name: str) -> tuple[Path, dict[str, Any]] | None:
         key = _key(wanted)
     except DatasetError:  # a file without checksum in the card is gone: its store is not current
         return None
-    meta = _current_meta(wanted, key)
-    return None if meta is None else (_folder(wanted, key), meta)
-
-
-def _ready(name: str, progress: ProgressCallback | None) -> tuple[Prepared, dict[str, bytes]]:
-    wanted = card(name)
-    if not wanted.available:
-        raise DatasetError(f"{name} is not available: {wanted.reason}", wanted.location)
-    key = _key(wanted)
-    for _ in range(_ATTEMPTS):  # another process may repair the same damaged store at the same moment
-        stored = _intact(wanted, key)
-        if stored is not None:
-            return stored
-        _store(wanted, key, progress)
-    raise DatasetError("the store is damaged as soon as it is written", _folder(wanted, key))
+    return _current(wanted, key)
 
 
 def _key(wanted: Card) -> str:
@@ -186,7 +187,8 @@ def _folder(wanted: Card, key: str) -> Path:
     return data_dir() / "prepared" / f"{wanted.name}-{key[:16]}"
 
 
-def _current_meta(wanted: Card, key: str) -> dict[str, Any] | None:
+def _current(wanted: Card, key: str) -> tuple[Path, dict[str, Any]] | None:
+    """Return the folder of the store and its `meta.json` if the sizes of the files are right, else None."""
     folder = _folder(wanted, key)
     try:
         meta = read_json(folder / "meta.json")
@@ -198,22 +200,22 @@ def _current_meta(wanted: Card, key: str) -> dict[str, Any] | None:
     if not valid:
         return None
     _check(wanted, meta)
-    return meta
+    return folder, meta
 
 
-def _intact(wanted: Card, key: str) -> tuple[Prepared, dict[str, bytes]] | None:
-    """Return the store and the bytes of its files if every checksum is right, else None."""
-    meta = _current_meta(wanted, key)
-    if meta is None:
+def _intact(wanted: Card, key: str) -> Prepared | None:
+    """Return the store if every checksum of its files is right, else None."""
+    current = _current(wanted, key)
+    if current is None:
         return None
-    folder = _folder(wanted, key)
+    folder, meta = current
     try:
         content = {name: (folder / name).read_bytes() for name in meta["files"]}
     except OSError:
         return None
     if sha256_digests(content) != {name: file["sha256"] for name, file in meta["files"].items()}:
         return None
-    return Prepared(wanted.name, key, folder, meta), content
+    return Prepared(wanted.name, key, folder, meta, content)
 
 
 def _check(wanted: Card, meta: dict[str, Any]) -> None:

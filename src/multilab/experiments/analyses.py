@@ -117,9 +117,10 @@ class Unit:
         """Return the module, the metrics and, of the cell, the classes and functions that compute the rows."""
         return [*self._steps(), *(self.cell.code() if self.cell else ())]
 
+    @property
     def own_modules(self) -> frozenset[str]:
-        """Return the names of the user's modules that compute the rows."""
-        return self.cell.own_modules() if self.cell else frozenset()
+        """The names of the user's modules that compute the rows."""
+        return self.cell.own_modules if self.cell else frozenset()
 
     @property
     def measures_time(self) -> bool:

@@ -30,7 +30,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from multilab import datasets
 from multilab.cells.arguments import check_method, check_metrics
-from multilab.cells.conf import entrant_names, named_file, own_names, plain, settings_path
+from multilab.cells.conf import named_file, other_names, plain, settings_path
 from multilab.cells.engines import Engine
 from multilab.cells.errors import ExperimentError
 from multilab.cells.method import Method
@@ -67,7 +67,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
 
     def is_config(self, config_path: str) -> bool:
         """Tell whether the path is a file of settings."""
-        return not _is_card(config_path) and (_own(config_path) is not None or super().is_config(config_path))
+        return not _is_card(config_path) and (super().is_config(config_path) or _own(config_path) is not None)
 
     def load_config(self, config_path: str) -> ConfigResult:
         """Return the content of a settings file: of the package, of an arena entrant, or of the user."""
@@ -79,19 +79,14 @@ class FileConfigSource(file_config_source.FileConfigSource):
     def list(self, config_path: str, results_filter: Any) -> list[str]:
         """Return the settings and groups of a group."""
         entries = super().list(config_path, results_filter)
-        others = _others(config_path.strip("/")) if config_path else []
+        others = other_names(config_path.strip("/")) if config_path else []
         return sorted({*(e for e in entries if not _is_card(os.path.join(config_path, e))), *others})
 
 
 def _own(config_path: str) -> Path | None:
     """Return the file of an entrant, or of the user's settings, for a path of settings."""
     group, _, name = config_path.strip("/").removesuffix(".yaml").rpartition("/")
-    return settings_path(group, name) if group and name in _others(group) else None
-
-
-def _others(group: str) -> list[str]:
-    """Return the names of a group that are not in the package's folder of that name."""
-    return [*entrant_names(group), *own_names(group)]
+    return settings_path(group, name) if group and name in other_names(group) else None
 
 
 def _is_card(config_path: str) -> bool:

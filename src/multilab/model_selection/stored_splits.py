@@ -17,7 +17,7 @@ from multilab.core.files import read_json, write_atomically
 from multilab.core.versions import files_digest
 from multilab.datasets.dataset import Dataset
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.prepared import load, prepare, prepared_folder
+from multilab.datasets.prepared import Prepared, prepare, prepared_folder
 from multilab.model_selection.protocol import normalise_protocol
 from multilab.model_selection.train_test_splits import Split, make_splits
 
@@ -45,12 +45,12 @@ def splits(name: str, protocol: Mapping[str, Any]) -> list[Split]:
     [('fold0', 100), ('fold1', 100), ('fold2', 100)]
     """
     plan = normalise_protocol(protocol)
-    folder = prepare(name).path
-    stored = _read(folder, plan)
+    prepared = prepare(name)
+    stored = _read(prepared.path, plan)
     if stored is None:
-        stored = _compute(name, protocol)
+        stored = _compute(prepared, protocol)
         with contextlib.suppress(OSError):  # a store that is shared read-only: computed again next time
-            _write(folder, plan, stored)
+            _write(prepared.path, plan, stored)
     return stored
 
 
@@ -70,14 +70,14 @@ def split_digests(name: str, protocol: Mapping[str, Any]) -> list[str] | None:
     return None if record is None else [entry["digest"] for entry in record["splits"]]
 
 
-def _compute(name: str, protocol: Mapping[str, Any]) -> list[Split]:
-    dataset = load(name)
+def _compute(prepared: Prepared, protocol: Mapping[str, Any]) -> list[Split]:
+    dataset = prepared.dataset()
     try:
         if within := protocol.get("within"):
-            return _inner_splits(name, dataset, protocol, within)
+            return _inner_splits(prepared.name, dataset, protocol, within)
         return make_splits(dataset.Y, protocol, dataset.splits, dataset.groups)
     except DatasetError as error:
-        raise DatasetError(f"{name}: {error.reason}") from None
+        raise DatasetError(f"{prepared.name}: {error.reason}") from None
 
 
 def _inner_splits(name: str, dataset: Dataset, protocol: Mapping[str, Any], within: Mapping[str, Any]) -> list[Split]:
