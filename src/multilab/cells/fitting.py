@@ -1,4 +1,4 @@
-"""A method as an estimator, and its fit on rows: the one place where methods are fitted."""
+"""A method as an estimator, and a fit on rows: the one place where methods, and estimators of others, are fitted."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from multilab.cells.method import Method, build, load_method, makes_dense
 from multilab.cells.pipeline import MethodPipeline, out_of_fold
 from multilab.cells.seeds import seed_estimator
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
+from multilab.metrics.scorers import label_outputs
 
 if TYPE_CHECKING:
     from multilab.datasets import TableEncoder
@@ -75,10 +76,11 @@ class Fit:
 
     Attributes
     ----------
-    model : MethodPipeline
+    model : estimator
     arrays : dict
-        ``scores`` and ``decisions`` of the new rows, ``scores.<metric>`` and ``decisions.<metric>`` of a method that
-        has different ones for each, and ``learned_<name>`` for each learned attribute that was asked for.
+        ``scores`` (unless the estimator has decisions only) and ``decisions`` of the new rows, ``scores.<metric>`` and
+        ``decisions.<metric>`` of a method that has different ones for each, and ``learned_<name>`` for each learned
+        attribute that was asked for.
     fitting, predicting : Meter
         Seconds and memory.
     """
@@ -112,9 +114,9 @@ class Fit:
 
 
 def fit_on_rows(
-    model: MethodPipeline,
+    model: Any,
     X: Any,
-    Y: np.ndarray,
+    Y: Any,
     X_new: Any = None,
     *,
     sample_weight: np.ndarray | None = None,
@@ -125,32 +127,33 @@ def fit_on_rows(
 
     Parameters
     ----------
-    model : MethodPipeline
-        See `estimator_of`.
+    model : estimator
+        A `MethodPipeline`, see `estimator_of`, or anybody's with ``fit`` and ``predict``.
     X : ndarray or CSR of shape (n, d)
-        Training rows: features, or base scores.
+        Training rows: features, or base scores; of others whatever their `fit` takes.
     Y : ndarray of shape (n, q)
         Their labels, -1 where not observed.
     X_new : ndarray or CSR of shape (m, d), optional
         Rows to score.
     sample_weight, groups : ndarray of shape (n,), optional
     attributes : iterable of str
-        Learned attributes to return, where the estimator has them; ``<step>__<attribute>`` of a step.
+        Learned attributes of a `MethodPipeline` to return, where it has them; ``<step>__<attribute>`` of a step.
 
     Raises
     ------
     MethodError
         Labels are not observed, and the method cannot learn from such; or it refuses its arguments.
     """
-    if has_unobserved(Y):  # an estimator of another package would take -1 for a class
+    if isinstance(model, MethodPipeline) and has_unobserved(Y):  # a step of another package would take -1 for a class
         check_learns_from_missing(model)
+    given = {"sample_weight": sample_weight, "groups": groups}
     arrays: dict[str, np.ndarray] = {}
     fitting, predicting = Meter(), Meter()
     with one_thread(), fitting:  # here: building may have loaded another BLAS
-        model.fit(X, Y, sample_weight, groups=groups)
+        model.fit(X, Y, **{name: value for name, value in given.items() if value is not None})
     if X_new is not None:
         with one_thread(), predicting:
-            arrays["scores"], arrays["decisions"] = model.predict_with_scores(X_new)
+            arrays |= _outputs(model, X_new)
         if hasattr(model, "predict_measures"):
             for metric, (scores, decisions) in model.predict_measures(X_new).items():
                 arrays[f"scores.{metric}"], arrays[f"decisions.{metric}"] = scores, decisions.astype(np.uint8)
@@ -159,6 +162,17 @@ def fit_on_rows(
         if value is not None:
             arrays[f"learned_{name}"] = np.asarray(value)
     return Fit(model, arrays, fitting, predicting)
+
+
+def _outputs(model: Any, X: Any) -> dict[str, Any]:
+    """Return decisions and, where the estimator has them, scores."""
+    if hasattr(model, "predict_with_scores"):
+        return dict(zip(("scores", "decisions"), model.predict_with_scores(X), strict=True))
+    outputs = {"decisions": label_outputs(model.predict(X), model)}
+    for name in ("predict_proba", "decision_function"):
+        if hasattr(model, name):
+            return {"scores": label_outputs(getattr(model, name)(X), model), **outputs}
+    return outputs
 
 
 def score_out_of_fold(
