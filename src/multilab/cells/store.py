@@ -58,15 +58,13 @@ class Store:
         try:
             with os.scandir(folder) as files:
                 stats = {file.name: file.stat() for file in files}
+            # The clock of the kernel ticks every few milliseconds: what changed just now may change again unseen.
+            settled = all(time.time_ns() - stat.st_ctime_ns > 50_000_000 for stat in stats.values())
+            # The change time is part of the cache key: programs can set back the modification time, but not this one.
+            states = ((n, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for n, s in stats.items())
+            return (_verified if settled else _verified.__wrapped__)(folder, frozenset(states))
         except OSError:
             return None
-        # The kernel's clock ticks every few milliseconds: a file changed just now may be changed again at the same
-        # time.
-        settled = all(time.time_ns() - stat.st_ctime_ns > 50_000_000 for stat in stats.values())
-        # The change time is part of the cache key: programs can set back the modification time, but not this one.
-        states = ((n, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for n, s in stats.items())
-        verified = _verified if settled else _verified.__wrapped__
-        return verified(folder, frozenset(states))
 
     def arrays_digest(self, key: str) -> str:
         """Return the sha256 of the arrays of a finished cell, as its ``DONE`` says; empty if it is not finished."""
@@ -211,7 +209,7 @@ def _verified(folder: Path, states: frozenset[tuple[Any, ...]]) -> dict[str, str
             return None
         contents = {name: (folder / name).read_bytes() for name in done}
         named = json.loads(contents["record.json"])["key"]  # of a folder that was copied or renamed it is another
-    except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):  # an OSError may be none the next time
         return None
     return done if sha256_digests(contents) == done and named == folder.name else None
 
