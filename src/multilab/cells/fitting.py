@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from multilab.cells.method import Method, build, load_method, makes_dense
 from multilab.cells.pipeline import MethodPipeline, out_of_fold
 from multilab.cells.seeds import seed_estimator
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
-from multilab.metrics.scorers import label_outputs
 
 if TYPE_CHECKING:
     from multilab.datasets import TableEncoder
@@ -122,13 +121,14 @@ def fit_on_rows(
     sample_weight: np.ndarray | None = None,
     groups: np.ndarray | None = None,
     attributes: Iterable[str] = (),
+    predict: Callable[[Any, Any], tuple[Any, Any]] | None = None,
 ) -> Fit:
     """Fit an estimator and score new rows, with one thread of each numerical library.
 
     Parameters
     ----------
     model : estimator
-        A `MethodPipeline`, see `estimator_of`, or anybody's with ``fit`` and ``predict``.
+        A `MethodPipeline`, see `estimator_of`, or with ``predict`` anybody's.
     X : ndarray or CSR of shape (n, d)
         Training rows: features, or base scores; of others whatever their `fit` takes.
     Y : ndarray of shape (n, q)
@@ -138,6 +138,8 @@ def fit_on_rows(
     sample_weight, groups : ndarray of shape (n,), optional
     attributes : iterable of str
         Learned attributes of a `MethodPipeline` to return, where it has them; ``<step>__<attribute>`` of a step.
+    predict : callable, optional
+        Returns scores, or None, and decisions of a fitted estimator and rows.
 
     Raises
     ------
@@ -153,7 +155,9 @@ def fit_on_rows(
         model.fit(X, Y, **{name: value for name, value in given.items() if value is not None})
     if X_new is not None:
         with one_thread(), predicting:
-            arrays |= _outputs(model, X_new)
+            scores, arrays["decisions"] = (predict or MethodPipeline.predict_with_scores)(model, X_new)
+        if scores is not None:
+            arrays["scores"] = scores
         if hasattr(model, "predict_measures"):
             for metric, (scores, decisions) in model.predict_measures(X_new).items():
                 arrays[f"scores.{metric}"], arrays[f"decisions.{metric}"] = scores, decisions.astype(np.uint8)
@@ -162,17 +166,6 @@ def fit_on_rows(
         if value is not None:
             arrays[f"learned_{name}"] = np.asarray(value)
     return Fit(model, arrays, fitting, predicting)
-
-
-def _outputs(model: Any, X: Any) -> dict[str, Any]:
-    """Return decisions and, where the estimator has them, scores."""
-    if hasattr(model, "predict_with_scores"):
-        return dict(zip(("scores", "decisions"), model.predict_with_scores(X), strict=True))
-    outputs = {"decisions": label_outputs(model.predict(X), model)}
-    for name in ("predict_proba", "decision_function"):
-        if hasattr(model, name):
-            return {"scores": label_outputs(getattr(model, name)(X), model), **outputs}
-    return outputs
 
 
 def score_out_of_fold(

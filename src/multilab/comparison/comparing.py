@@ -24,6 +24,7 @@ from multilab.decision import TunedThresholdClassifier
 from multilab.metrics import per_label
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.registry import defined
+from multilab.metrics.scorers import label_outputs
 from multilab.metrics.scoring import score_all
 from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold
 from multilab.statistics import Leaderboard
@@ -186,7 +187,7 @@ def _run(
     """Return the metrics and seconds of one fit, how often it assigns each label, and why it failed, if it did."""
     try:
         rows = (_safe_indexing(X, train), _safe_indexing(Y, train), _safe_indexing(X, test))
-        fit, truth = fit_on_rows(clone(estimator), *rows), _safe_indexing(Y, test)
+        fit, truth = fit_on_rows(clone(estimator), *rows, predict=_predictions), _safe_indexing(Y, test)
         computable = metrics if hasattr(fit.model, "predict_proba") else _without_probabilities(metrics)
         scores = fit.arrays.get("scores")
         values = score_all(truth, scores, fit.decisions, conventions=conventions, metrics=computable)
@@ -200,3 +201,14 @@ def _run(
 def _without_probabilities(metrics: tuple[str, ...]) -> list[str]:
     """Return the metrics that an estimator without probabilities has."""
     return [name for name in metrics if defined(name).needs != "probabilities"]
+
+
+def _predictions(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return scores (None where the estimator has decisions only) and decisions."""
+    if hasattr(model, "predict_with_scores"):
+        return model.predict_with_scores(X)
+    decisions = label_outputs(model.predict(X), model)
+    for name in ("predict_proba", "decision_function"):
+        if hasattr(model, name):
+            return label_outputs(getattr(model, name)(X), model), decisions
+    return None, decisions
