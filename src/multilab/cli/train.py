@@ -140,7 +140,7 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None, fresh: boo
       publish=true            show the runs in MLflow
       tracking.uri=URI        the MLflow store; tracking.artifacts=URI, tracking=NAME: conf/tracking/NAME.yaml
       engine=local            where cells run: engine=dask engine.address=tls://HOST:8786 is a Dask cluster (extra dask)
-      hydra/launcher=joblib   run a sweep on a launcher of Hydra instead (extras joblib, ray, slurm)
+      hydra/launcher=joblib   run a sweep on a launcher of Hydra instead (extras joblib, slurm)
     """
     # here, so that help and completion work without Hydra and do not wait for it
     from multilab.experiments.train import train as run

@@ -45,8 +45,6 @@ from multilab.model_selection import normalise_protocol
 _CARDS = "dataset"
 _LAUNCHERS = {
     "joblib": "joblib",
-    "ray": "ray",
-    "ray_aws": "ray",
     "submitit_local": "submitit",
     "submitit_slurm": "submitit",
 }
@@ -372,7 +370,7 @@ def cells_at_once(launcher: Any = None) -> int | None:
     """Return how many cells this job may run at once under its launcher, ``None`` for one per core.
 
     Launchers run several jobs at once. Those of submitit have a process started for them and the cores they request;
-    joblib and Ray start a job per core, in processes with threads, which are better not forked.
+    joblib starts a job per core, in processes with threads, which are better not forked.
     """
     launcher = HydraConfig.get().launcher if launcher is None else launcher
     if launcher._target_.endswith(".BasicLauncher"):
