@@ -199,10 +199,11 @@ def run_units(
     check_met([*units, *(cell for unit in units for cell in unit.needs)], store, _compute_within)
     missing = list({unit.key: unit for unit in units if not store.has(unit.key)}.values())
     if missing and not (engine := current()).is_local:
-        from multilab.cells import dask_engine
+        from multilab.cells.dask_engine import finished
 
-        return dask_engine.run_units(missing, store, engine, progress, compute_unit)
-    done = side_by_side(functools.partial(compute_unit, store=store), missing, n_jobs or jobs())
+        done = finished(missing, store, engine, _compute)
+    else:
+        done = side_by_side(functools.partial(compute_unit, store=store), missing, n_jobs or jobs())
     shown = progress(done, len(missing)) if progress else done
     return {label: reason for label, reason in shown if reason is not None}
 
