@@ -31,7 +31,7 @@ setup-arena: $(READY) ## the packages of other libraries that are entrants of th
 	@bash scripts/setup_arena.sh $(VENV)
 
 reproduce: $(READY) ## the quick study from nothing to a report: dvc repro, publication to MLflow
-	@dvc repro -q || { echo "stopped; 'PATH=$(BIN):\$$PATH dvc repro' prints the error; of a damaged dvc.lock: git checkout dvc.lock" >&2; exit 1; }
+	@dvc repro -q && multilab study publish --study quick || { echo "stopped; 'PATH=$(BIN):\$$PATH dvc repro' prints the error; of a damaged dvc.lock: git checkout dvc.lock" >&2; exit 1; }
 	@multilab study report --study quick --headline
 
 test: $(READY) ## the fast tests (real-data tests run when MULTILAB_DATA is set)
@@ -65,7 +65,7 @@ docs: $(READY) reports/index.html ## build the documentation site in docs/_build
 	@$(BIN)/python docs/_extensions/site_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3.13 (needs uv)
+lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3.14 (needs uv)
 	uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
 	  --custom-compile-command "make lock" --extra lab --extra docs --extra dev --extra postgres --quiet pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
@@ -73,7 +73,7 @@ lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3
 	  --quiet pyproject.toml scripts/arena.in -o requirements-arena.lock
 
 clean: ## remove what `make reproduce` makes again; cells, models, searches and runs stay
-	rm -rf results .plan; git clean -fdxq reports/quick
+	rm -rf results data/prepared data/splits; git clean -fdxq reports/quick
 
 clean-mlflow: ## list what mlflow.db and mlartifacts hold (registered models, searches, runs), ask, and delete them
 	@$(PYTHON) scripts/clean_mlflow.py

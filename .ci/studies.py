@@ -18,7 +18,7 @@ from multilab.cells.loaded_code import reached
 from multilab.cells.method import Method
 from multilab.experiments.plan import Plan
 from multilab.experiments.study import Study, load_study
-from multilab.statistics.result_files import CELL, read_measured, read_table
+from multilab.statistics.result_files import CELL, read_measured
 
 RESULTS, SECONDS = 10, 20.0
 
@@ -48,9 +48,6 @@ def drawn(study: Study, seed: str) -> list[str]:
     folder = Path("reports") / study.name
     measured = read_measured(folder)
     seconds = measured.filter(like="_seconds").sum(axis=1)
-    if (folder / "tuned.csv").is_file():
-        tuned = read_table(folder / "tuned.csv").drop_duplicates(CELL)[[*CELL, "tune_seconds"]]
-        seconds += measured[CELL].merge(tuned, on=CELL, how="left")["tune_seconds"].fillna(0.0)
     cheap = measured[(seconds < SECONDS) & (measured["dataset"] != "ccd")]
     here = {cell.row for cell in Plan(study).cells if installed(cell.method)}
     cells = [row for row in cheap[CELL].itertuples(index=False, name=None) if row in here]

@@ -3,8 +3,8 @@
     python benchmarks/tracking.py URI [WRITERS] [RUNS]
 
 Each of the writers is a process that opens the store (timed: until the first answer) and then publishes RUNS runs of 10
-parameters and 25 numbers (means of 10 metrics, and the 5 splits of three) with a data set, all writers at once, each
-with its own lock as if it were a machine of its own. Prints one line; the store should be empty before.
+parameters and 25 numbers (means of 10 metrics, and the 5 splits of three) with a data set, all writers at once. Prints
+one line; the store should be empty before.
 """
 
 import argparse
@@ -18,9 +18,8 @@ import json, sys, tempfile, time
 began = time.perf_counter()
 from multilab.experiments.track import RunRecord, Tracker
 imported = time.perf_counter()
-tempfile.tempdir = tempfile.mkdtemp()
 uri, number, n_runs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-tracker = Tracker(uri, tempfile.tempdir)
+tracker = Tracker(uri, tempfile.mkdtemp())
 opened = time.perf_counter()
 records = [
     RunRecord(

@@ -1,28 +1,40 @@
 """List what the MLflow store of this folder holds, ask, and delete it: `make clean-mlflow`."""
 
-import contextlib
 import shutil
-import sqlite3
 import sys
 from pathlib import Path
+from typing import Any
+
+from multilab.cells.errors import TrackingError
+from multilab.models.mlflow_store import open_client, readable_errors
 
 DATABASE, ARTIFACTS = Path("mlflow.db"), Path("mlartifacts")
 
 
-def contents(path: Path) -> list[str]:
-    """Return a line for the registered models and for each experiment of a database that has runs."""
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-        models = [name for (name,) in database.execute("SELECT name FROM registered_models ORDER BY name")]
-        experiments = database.execute(
-            "SELECT e.name, COUNT(*) FROM runs r JOIN experiments e ON r.experiment_id = e.experiment_id "
-            "WHERE r.lifecycle_stage = 'active' GROUP BY e.name ORDER BY e.name"
-        ).fetchall()
+def contents() -> list[str]:
+    """Return a line for the registered models and for each experiment of the database that has runs."""
+    address = f"sqlite:///{DATABASE}"
+    client = open_client(address)
+    with readable_errors(address):
+        models = sorted(model.name for model in client.search_registered_models())
+        experiments = {entry.experiment_id: entry.name for entry in client.search_experiments()}
+        runs = {name: _count(client, number) for number, name in experiments.items()}
     lines = [f"{len(models)} registered models: {', '.join(models)}"] if models else []
-    for name, runs in experiments:
+    for name, count in sorted(runs.items()):
         study = Path("conf", "study", f"{name}.yaml").is_file()
         again = f", which `multilab study publish --study {name}` makes again" if study else ""
-        lines.append(f"{runs} runs of the experiment {name}{again}")
+        if count:
+            lines.append(f"{count} runs of the experiment {name}{again}")
     return lines
+
+
+def _count(client: Any, number: str) -> int:
+    count, token = 0, None
+    while True:
+        page = client.search_runs([number], max_results=1000, page_token=token)
+        count, token = count + len(page), page.token
+        if not token:
+            return count
 
 
 def main() -> int:
@@ -31,8 +43,8 @@ def main() -> int:
         print(f"no {DATABASE} here")
         return 0
     try:
-        lines = contents(DATABASE) if DATABASE.exists() else []
-    except sqlite3.Error as error:
+        lines = contents() if DATABASE.exists() else []
+    except TrackingError as error:
         lines = [f"unknown content ({error})"]
     print(f"{DATABASE} and {ARTIFACTS} hold", *(f"  {line}" for line in lines or ["nothing"]), sep="\n")
     print("Delete all of it? [y/N] ", end="", flush=True)

@@ -6,8 +6,8 @@ python=$1 venv=$2
 lock=requirements.lock
 interval=${MULTILAB_SETUP_INTERVAL:-10} # seconds between two lines of progress
 
-if ! "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'; then
-  echo "the laboratory needs Python 3.11, 3.12 or 3.13 (Hydra does not run on 3.14); $python is $("$python" -V 2>&1). Try: make setup PYTHON=python3.12" >&2
+if ! "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))'; then
+  echo "the laboratory needs Python 3.11 to 3.14; $python is $("$python" -V 2>&1). Try: make setup PYTHON=python3.12" >&2
   exit 2
 fi
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from importlib.abc import MetaPathFinder
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,22 +12,6 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DVC_NO_ANALYTICS", "true")
-
-
-class NoHydra(MetaPathFinder):
-    """Where Hydra is not installed, as on Python 3.14: skip a test that imports it, as each that runs a cell does.
-
-    That the library itself needs none is tested in processes of their own, see ``core`` in cli/test_first_contact.py.
-    """
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Find nothing, like the other finders."""
-        if name == "hydra":
-            raise pytest.skip.Exception("needs Hydra, which is not installed", allow_module_level=True)
-
-
-if find_spec("hydra") is None:
-    sys.meta_path.insert(0, NoHydra())
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 

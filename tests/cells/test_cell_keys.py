@@ -194,7 +194,9 @@ def test_share_and_treatment_of_hidden_labels_are_in_the_key():
 TUNED = Cell("train", PART, load_method("mlknn"), tune=TUNE)
 
 
-@pytest.mark.parametrize("changes", [{"folds": 3}, {"metric": "ranking_loss"}, {"n_trials": 3}, {"sampler": "random"}])
+@pytest.mark.parametrize(
+    "changes", [{"folds": 3}, {"metric": "ranking_loss"}, {"n_trials": 3}, {"sampler": "RandomSampler"}]
+)
 def test_every_setting_of_a_search_is_in_the_key(changes):
     assert replace(TUNED, tune=replace(TUNE, **changes)).key != TUNED.key
     space = {"k": {"type": "int", "low": 1, "high": 2}}
@@ -206,6 +208,11 @@ def test_the_name_of_a_method_or_dataset_is_not_in_the_key():
         ELM, method=replace(ELM.method, name="x", title="y", notes="z"), split_ref=replace(PART, dataset="u")
     )
     assert renamed.key == ELM.key
+
+
+def _forget_versions():
+    for of in (cells.library_versions, cells._library_majors):
+        of.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -225,12 +232,12 @@ def test_the_first_two_numbers_of_the_versions_of_libraries_are_in_the_key(monke
     version = cells.version
     other = number.format(".".join(version(library).split(".")[:2]))
     monkeypatch.setattr(cells, "version", lambda name: other if name == library else version(name))
-    cells.library_versions.cache_clear()
+    _forget_versions()
     try:
         after = replace(ELM).key, replace(TUNED).key
     finally:
         monkeypatch.undo()
-        cells.library_versions.cache_clear()
+        _forget_versions()
     assert (after[0] != before[0], after[1] != before[1]) == (plain, tuned)
 
 

@@ -710,6 +710,7 @@ def test_the_page_of_a_study_says_how_many_results_are_unchecked(study, monkeypa
     def table_and_note():
         assert main(["study", "evaluate", "--study", "small"]) == 0
         assert main(["study", "stats", "--study", "small"]) == 0
+        assert main(["study", "report", "--study", "small"]) == 0
         page = (tmp_path / "reports" / "small" / "index.html").read_text()
         note = re.search(r'id="unchecked">(.*?)</p>', page)
         return tmp_path / "reports" / "small" / "unchecked.csv", note and re.findall(r"\d+", note[1])

@@ -98,7 +98,7 @@ def test_hardly_any_label_varies(name, kept):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_its_version_is_in_the_key(name):
-    distributions = entrant(name).distributions()
+    distributions = entrant(name).outside.distributions
     assert len(distributions) == 1
     assert next(iter(distributions)).startswith(name.split("_")[0].replace("boomer", "mlrl-boomer"))
 
@@ -140,7 +140,7 @@ def test_a_missing_package_is_one_line(without_lightgbm, capsys):
     assert main(["train", "dataset=genes-toy", "method=lightgbm"]) == 2
     assert "pip install 'lightgbm'" in capsys.readouterr().err.strip().splitlines()[-1]
     with pytest.raises(ExperimentError, match="pip install 'lightgbm"):
-        load_method("lightgbm").distributions()
+        _ = load_method("lightgbm").outside
 
 
 def test_list_and_show_say_what_is_needed(without_lightgbm, capsys):
@@ -159,4 +159,4 @@ def test_display_facts_reach_no_key():
         "all_zero", {"_target_": method.target, "family": "x", "licence": "y", "requires": "z", "notes": "n"}
     )
     assert changed.identity() == method.identity()
-    assert changed.key_settings() == method.key_settings()
+    assert changed.key_settings == method.key_settings

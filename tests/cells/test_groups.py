@@ -15,7 +15,8 @@ from multilab.cells.running import ensure, estimator_of_cell, gather, inner_rows
 from multilab.cells.settings import ObservedShare, Tuning
 from multilab.cells.store import Store
 from multilab.cli.main import main
-from multilab.datasets import add_dataset, load, prepare
+from multilab.core import data_dir
+from multilab.datasets import add_dataset, load
 from multilab.decision import TunedThresholdClassifier
 from multilab.models import load_model
 from multilab.models.final_fit import decided
@@ -117,7 +118,7 @@ def test_every_command_keeps_patients_together(store, capsys):
     assert main(["compare", "--dataset", "visits", "--budget", "60s", *options]) == 0
     arguments = ["--dataset", "visits", *options, "--decision", "macro_f1", "-o", "model"]
     assert main(["fit", *arguments]) == 0
-    of, files = load("visits").groups, list(prepare("visits").path.glob("splits-*.npz"))
+    of, files = load("visits").groups, list((data_dir() / "splits").glob("visits-*/splits-*.npz"))
     assert len(files) > 3  # folds, inner folds of the search, shares of the learning curve
     for file in files:
         with np.load(file) as rows:

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -266,7 +265,8 @@ def laboratory(root: Path) -> Laboratory:
     lab.edit("conf/study/quick.yaml", "kfold: 2", "kfold: 4")
     lab.edit("conf/study/quick.yaml", "[ranking_loss, hamming_loss, macro_auc]", "[hamming_loss]")
     lab.edit("conf/method/mlwse_l1.yaml", "base_scores: [br, cc, lp]", "base_scores: [br]")
-    lab.run("multilab", "study", "preprocess", "--study", "quick")
+    lab.run("multilab", "study", "new", "quick")
+    lab.run("dvc", "repro", "-q", "data/dvc.yaml")
     return lab
 
 
@@ -286,8 +286,11 @@ def outcome(lab: Laboratory) -> dict[str, str]:
 
 def published(lab: Laboratory) -> list[tuple[str, str]]:
     """Return name and status of the runs in MLflow (deleted ones keep the status they had when they were killed)."""
-    with contextlib.closing(sqlite3.connect(lab.root / "mlflow.db")) as database:
-        return sorted(database.execute("SELECT name, status FROM runs WHERE lifecycle_stage = 'active'").fetchall())
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=f"sqlite:///{lab.root / 'mlflow.db'}")
+    numbers = [entry.experiment_id for entry in client.search_experiments()]
+    return sorted((run.info.run_name, run.info.status) for run in client.search_runs(numbers, max_results=5000))
 
 
 def stage_of(processes: list[psutil.Process]) -> str:
@@ -414,14 +417,9 @@ def test_the_mlflow_database_is_complete_or_absent(tmp_path):
         time.sleep(0.001)
     strike(run.pid)
     run.wait()
-
-    def version() -> list[tuple[str]]:
-        with contextlib.closing(sqlite3.connect(path)) as database:
-            return database.execute("SELECT version_num FROM alembic_version").fetchall()
-
-    before = version()
+    complete = path.read_bytes()
     assert Tracker(*argv).client.search_experiments()[0].name == "Default"
-    assert version() == before, "the database was half-made when it appeared"
+    assert path.read_bytes() == complete, "the database was half-made when it appeared"
 
 
 # The commands of a person under kills: 200 kills in all (``-m nightly``).
@@ -473,7 +471,8 @@ def small_laboratory(root: Path) -> Laboratory:
     shutil.copy(CHECKOUT / ".dvcignore", root / ".dvcignore")
     lab.study("quick", "scenario1, scenario2", "mlknn, mlkelm, br, mlwse_l1")
     lab.edit("conf/method/mlwse_l1.yaml", "base_scores: [br, cc, lp]", "base_scores: [br]")
-    lab.run("multilab", "study", "preprocess", "--study", "quick")
+    lab.run("multilab", "study", "new", "quick")
+    lab.run("dvc", "repro", "-q", "data/dvc.yaml")
     lab.run("multilab", "datasets", "show", "digit-segments")
     return lab
 

@@ -18,7 +18,7 @@ from multilab.cells.store import Store
 from multilab.datasets import load
 from multilab.experiments.plan import all_cells
 from multilab.experiments.study import study_from
-from multilab.reports.study_folder import described
+from multilab.experiments.study_results import described
 
 HALF = ObservedShare(0.5)
 

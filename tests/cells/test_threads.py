@@ -7,8 +7,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from multilab.cells import fit_costs
 from multilab.cells.environment import environment
 
@@ -51,7 +49,6 @@ print(json.dumps([store.arrays(cell.key)["learned_threads_"].tolist(), store.rec
 
 
 def test_the_first_cell_of_a_process_has_one_thread_in_every_pool(tmp_path):
-    pytest.importorskip("hydra")
     (tmp_path / "probe.py").write_text(PROBE)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     requested = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "2")

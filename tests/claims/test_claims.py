@@ -752,11 +752,11 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     from multilab.cli import main
 
     stages = (
-        ["preprocess"],
         ["train", "--method", "mlkelm"],
         ["train", "--method", "rakel_d"],
         ["evaluate"],
         ["stats"],
+        ["report"],
     )
     for stage, *more in stages:
         assert main(["study", stage, "--study", "small", *more]) == 0

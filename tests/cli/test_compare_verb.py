@@ -17,13 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multilab.cells.cell import Cell, split_refs
-from multilab.cells.method import load_method
+from multilab.cells.cell import Cell, scores_cell, split_refs
+from multilab.cells.method import InnerFolds, load_method
 from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.comparison import portfolio
 from multilab.comparison.curve import curve_remark
-from multilab.comparison.decisions import held_out_cell
 from multilab.datasets import load
 from multilab.decision import TunedThresholdClassifier
 from multilab.metrics import hamming_loss, macro_f1, micro_f1, over_assigned
@@ -292,7 +291,7 @@ def test_guarded_thresholds_assign_an_unlearnable_label_as_often_as_it_occurs(un
     values = {"own": [], "thresholds": []}
     assigned = 0
     for cell, fold in zip(cells, folds, strict=True):
-        own, held = store.arrays(cell.key), store.arrays(held_out_cell(cell).key)
+        own, held = (store.arrays(one.key) for one in (cell, scores_cell(cell, InnerFolds(folds=5, order=1))))
         rule = TunedThresholdClassifier("precomputed", guard=True).fit(held["scores"], data.Y[fold.train])
         tuned = rule.predict(own["scores"])
         assigned += tuned[:, list(data.label_names).index(label)].sum()

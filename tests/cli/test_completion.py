@@ -51,7 +51,7 @@ def shell(tmp_path):
         ("multilab train protocol=official", ["protocol=official"]),
         ("multilab study train --study quick --method mlkn", ["mlknn", "mlknn_released"]),
         ("multilab train tune.ti", ["tune.timeout="]),
-        ("multilab tune tune.pruner=", ["tune.pruner=median", "tune.pruner=none"]),
+        ("multilab tune tune.pruner=", ["tune.pruner=MedianPruner", "tune.pruner=NopPruner"]),
         ("multilab train metrics=[micro_auc,micro_f", ["metrics=[micro_auc,micro_f1"]),
         ("multilab study evaluate --study lsk", ["lskmddm"]),
         ("multilab ga", ["gate"]),

@@ -140,8 +140,8 @@ def test_a_study_and_completion_know_the_dataset(folder, capsys, monkeypatch, ch
     shutil.copytree(checkout / "conf", "settings")
     Path("settings/study/own.yaml").write_text("title: own\ndatasets: [mine]\nmethods: [mlknn]\nprotocol: kfold3\n")
     monkeypatch.setenv("MULTILAB_CONF", "settings")
-    assert main(["study", "preprocess", "--study", "own"]) == 0
-    assert "1 data sets" in capsys.readouterr().out
+    assert main(["study", "train", "--study", "own"]) == 0
+    assert "3 cells" in capsys.readouterr().out
     assert candidates("multilab train dataset=mi") == ["dataset=mine"]
     assert candidates("multilab datasets show mi") == ["mine"]
 

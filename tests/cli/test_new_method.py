@@ -19,8 +19,6 @@ from multilab.cells.errors import ExperimentError
 from multilab.cells.method import load_method
 from multilab.cli import main
 
-pytest.importorskip("hydra")
-
 STUDY = """
 title: Own
 description: A test.
@@ -119,7 +117,7 @@ def test_the_list_names_a_conflict_and_has_all_other_methods(folder, capsys):
 
 
 def test_what_multilab_writes_is_ignored_by_git_and_an_existing_file_stays(folder, capsys):
-    written = [".cells/x", ".plan/x", "results/x", "mlflow.db", "mlartifacts/x", "data/code-digests.json"]
+    written = [".cells/x", "results/x", "mlflow.db", "mlartifacts/x", "data/splits/x"]
     written += ["dvc_plots/x"]  # by `dvc plots diff`
     tables, kept = ["data/own/mine.csv"], ["data/own/mine.yaml", "data/own/mine.csv.dvc"]  # tables may be private
     ask = ["git", "check-ignore", "--no-index", *written, *tables, *kept]

@@ -1,50 +1,70 @@
-"""The pipeline files of the studies, and the programs that they run."""
+"""The pipeline files of the studies and of the data sets."""
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from helpers.laboratory import CHECKOUT
+from multilab import datasets
 from multilab.cells.conf import names
+from multilab.cells.environment import installed_version
 from multilab.cells.errors import ExperimentError
 from multilab.cli import main
-from multilab.experiments.dvc_files import pipeline_path, pipeline_text, write_parameters
+from multilab.experiments.dvc_files import (
+    DATA_PIPELINE,
+    check_pinned_version,
+    data_pipeline_text,
+    pipeline_path,
+    pipeline_text,
+)
 from multilab.experiments.study import load_study
 
 STUDIES = names("study")
+COMMITTED = [name for name in STUDIES if (CHECKOUT / pipeline_path(name)).is_file()]
 
 
-def common_content(study: str) -> dict:
-    """Return the content of a pipeline file without what differs between studies."""
-    path = pipeline_path(study)
-    content = yaml.safe_load((CHECKOUT / path).read_text())
-    assert content.pop("vars") == [{"study": study}]
-    root = Path("../..") if path.parent != Path() else Path()
-    for stage in content["stages"].values():
-        assert Path(stage.pop("wdir", ".")) == root
-    report = "" if path.parent != Path() else f"reports/{study}/"
-    for plot, name in zip(content.pop("plots"), ("headline", "ranks", "folds"), strict=False):
-        assert plot[name]["y"] == {f"{report}{name}.csv": "method"}
-    assert content.pop("params") == [f"{report}params.json"]
-    assert content.pop("metrics") == [f"{report}headline.json"]
-    return content
-
-
-@pytest.mark.parametrize("study", STUDIES)
-def test_the_pipelines_differ_in_name_folder_parameters_and_plots_only(study):
-    assert common_content(study) == common_content("quick")
-
-
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", COMMITTED)
 def test_a_pipeline_is_what_new_study_writes(study, monkeypatch):
     monkeypatch.chdir(CHECKOUT)
     assert pipeline_path(study).read_text() == pipeline_text(load_study(study))
+    assert DATA_PIPELINE.read_text() == data_pipeline_text(load_study(study))
+
+
+def test_the_pipeline_of_the_data_has_every_set_that_can_be_had(monkeypatch):
+    monkeypatch.chdir(CHECKOUT)
+    stages = yaml.safe_load(DATA_PIPELINE.read_text())["stages"]
+    prepared = [
+        name for stage, content in stages.items() if stage.startswith("preprocess") for name in content["foreach"]
+    ]
+    package = [
+        card for card in map(datasets.card, datasets.cards()) if card.location.parent == CHECKOUT / "conf/dataset"
+    ]
+    assert sorted(prepared) == [card.name for card in package if card.available]
+    private = [name for stage, content in stages.items() if "private" in stage for name in content["foreach"]]
+    assert sorted(set(private)) == [card.name for card in package if card.private] == ["ccd"]
+    for stage, content in stages.items():
+        (out,) = content["do"]["outs"]
+        options = next(iter(out.values())) if isinstance(out, dict) else {}
+        assert options == ({"cache": False, "push": False} if "private" in stage else {})
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_results_of_private_sets_are_in_packs_of_their_own(study, monkeypatch):
+    monkeypatch.chdir(CHECKOUT)
+    described = load_study(study)
+    content = yaml.safe_load(pipeline_text(described))["stages"]
+    outs = {
+        path: options for stage in content.values() for out in stage.get("outs", []) for path, options in out.items()
+    }
+    private = any(datasets.card(name).private for name in described.datasets)
+    kept = {path: options for path, options in outs.items() if path.endswith("-private.zip")}
+    assert bool(kept) == private
+    assert all(options["cache"] is False and options["push"] is False for options in kept.values())
 
 
 def test_a_new_study_is_two_files(tmp_path, monkeypatch, capsys, checkout):
@@ -68,97 +88,71 @@ def test_a_new_study_is_two_files(tmp_path, monkeypatch, capsys, checkout):
     assert "fresh-study" in (tmp_path / "conf/study/fresh-study.yaml").read_text()
 
 
-PARAMETERS = Path("reports/small/params.json")
-METHOD = Path("conf/method/small_knn.yaml")
-GIT = ["git", "-c", "user.name=multilab", "-c", "user.email=multilab@example.org", "-c", "advice.detachedHead=false"]
+def test_a_study_in_a_repository_of_its_own_depends_on_the_pinned_version_and_its_own_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("conf/method").mkdir(parents=True)
+    Path("mine_for_dvc.py").write_text(
+        "from multilab.methods import MLkNN\n\n\nclass Mine(MLkNN):\n    results_version = 1\n"
+    )
+    Path("conf/method/mine.yaml").write_text("_target_: mine_for_dvc.Mine\nk: 3\n")
+    Path("data/own").mkdir(parents=True)
+    shutil.copy(CHECKOUT / "conf/dataset/genes-toy.yaml", "data/own/my-genes.yaml")
+    card = Path("data/own/my-genes.yaml")
+    card.write_text(card.read_text().replace("name: genes-toy", "name: my-genes"))
+    Path("conf/study").mkdir()
+    Path("conf/study/own.yaml").write_text(
+        "title: Own\ndatasets: [my-genes, digit-segments]\nmethods: [mine, mlknn]\nprotocol: kfold3\n"
+        "metrics: [hamming_loss]\n"
+    )
+    assert main(["study", "new", "own"]) == 0
+    version = installed_version("multilab")
+    assert Path("requirements.txt").read_text() == f"multilab=={version}\n"
+    train = yaml.safe_load(pipeline_path("own").read_text())["stages"]["train"]
+    assert {"mine_for_dvc.py", "conf/method", "requirements.txt"} <= set(train["deps"])
+    assert {path for param in train["params"] for path in param} == {"conf/study/own.yaml", "conf/method/mine.yaml"}
+    data = yaml.safe_load(DATA_PIPELINE.read_text())["stages"]
+    assert data["preprocess_my-genes"]["do"]["deps"] == ["data/own/${item}.yaml", "requirements.txt"]
+    assert data["preprocess_generated"]["do"]["deps"] == ["requirements.txt"]
+    check_pinned_version()
+    Path("requirements.txt").write_text("multilab[lab] == 99.0  # pinned\n")
+    with pytest.raises(ExperimentError, match=r"99\.0"):
+        check_pinned_version()
+    assert main(["study", "base-scores", "--study", "own"]) == 2
 
 
-def git(*argv):
-    subprocess.run([*GIT, *argv], check=True, capture_output=True)
+def hydra_text(value):
+    """Return a value as `dvc exp run -S` takes it."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{hydra_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(hydra_text, value)) + "]"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def edit(k):
-    """Edit the YAML of the method."""
-    METHOD.write_text(f"_target_: multilab.methods.neighbours.mlknn.MLkNN\nk: {k}\n")
+def leaves(content, at=""):
+    """Yield the parameters of a file under the names that DVC lists."""
+    for key, value in content.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, f"{at}{key}.")
+        else:
+            yield f"{at}{key}", value
 
 
-def written():
-    """Write ``params.json`` as the stage `keys` does, and return its value of k."""
-    write_parameters(load_study("small"))
-    return json.loads(PARAMETERS.read_text())["small_knn"]["k"]
-
-
-def set_parameter(k):
-    """Change ``params.json`` as `dvc exp run -S reports/small/params.json:small_knn.k=...` does."""
+def test_every_listed_parameter_can_be_set_by_dvc(tmp_path, monkeypatch):
+    """A value that is set to itself leaves the settings; floats such as 1e-05 stay numbers."""
     pytest.importorskip("dvc")
     from dvc.utils.hydra import apply_overrides
 
-    apply_overrides(PARAMETERS, [f"small_knn.k={k}"])
+    from multilab.core.settings import HydraLoader
 
-
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    """A git repository with a study of one method, committed with k = 10, in the current folder."""
-    folder = tmp_path / "repository"
-    (folder / "conf" / "study").mkdir(parents=True)
-    (folder / "conf" / "method").mkdir()
-    monkeypatch.chdir(folder)
-    Path("conf/study/small.yaml").write_text(
-        "title: Small\ndatasets: [scenario1]\nmethods: [small_knn]\nmetrics: [hamming_loss]\n"
-        "protocol: {kfold: 2, stratify: 1, seed: 0}\n"
-    )
-    Path(".gitignore").write_text("results/\n")
-    edit(10)
-    git("init", "-q")
-    assert written() == 10
-    git("add", "-A")
-    git("commit", "-q", "-m", "k is 10")
-    return folder
-
-
-def test_a_setting_that_is_changed_in_params_json_is_refused_and_its_yaml_is_named(repository, tmp_path, monkeypatch):
-    edit(4)
-    assert written() == 4
-    edit(10)
-    assert written() == 10
-    for change in (set_parameter, lambda k: PARAMETERS.write_text(PARAMETERS.read_text().replace("10", str(k)))):
-        change(7)
-        with pytest.raises(ExperimentError, match=METHOD.as_posix()):
-            written()
-        assert json.loads(PARAMETERS.read_text())["small_knn"]["k"] == 7
-        PARAMETERS.unlink()
-        assert written() == 10
-    set_parameter(4)  # which the YAML had once
-    with pytest.raises(ExperimentError):
-        written()
-    git("clone", "-q", str(repository), str(tmp_path / "clone"))
-    monkeypatch.chdir(tmp_path / "clone")
-    set_parameter(4)
-    with pytest.raises(ExperimentError):
-        written()
-
-
-def test_edits_of_the_yaml_checkouts_and_applied_experiments_are_not_refused(repository):
-    for k in (4, 5):  # the second on top of what is not committed
-        edit(k)
-        assert written() == k
-    edit(6)
-    git("commit", "-q", "-a", "-m", "k is 6, and params.json of k = 5")
-    git("checkout", "-q", "-b", "other", "HEAD~1")
-    assert written() == 10
-    edit(3)
-    assert written() == 3
-    git("commit", "-q", "-a", "-m", "k is 3")
-    shutil.rmtree("results", ignore_errors=True)  # as `make clean` does
-    git("checkout", "-q", "-")
-    assert written() == 6
-    git("checkout", "-q", "other", "--", "conf", "reports")  # as `dvc exp apply` does
-    assert written() == 3
-    set_parameter(3)  # the value that it has
-    assert written() == 3
-    git("commit", "-q", "-a", "-m", "k is 3 here too")
-    edit(8)
-    git("stash", "-q")
-    assert written() == 3
-    git("stash", "pop", "-q")
-    assert written() == 8
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(CHECKOUT / "conf", "conf")
+    stages = yaml.safe_load((CHECKOUT / "dvc.yaml").read_text())["stages"]
+    files = [path for param in stages["train"]["params"] for path in param]
+    listed = {path: yaml.load(Path(path).read_text(), HydraLoader) for path in files}
+    every = [(path, name, value) for path, content in listed.items() for name, value in leaves(content)]
+    for path, name, value in np.random.default_rng(0).permutation(np.array(every, dtype=object))[:150]:
+        apply_overrides(path, [f"{name}={hydra_text(value)}"])
+        assert yaml.load(Path(path).read_text(), HydraLoader) == listed[path], (path, name)

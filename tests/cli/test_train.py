@@ -54,7 +54,7 @@ def counts(tmp_path, monkeypatch):
 
     def counts_of(argv: list[str]) -> dict[str, int]:
         card_file._parsed.cache_clear()
-        store._read_once.cache_clear()
+        store._verified.cache_clear()
         counted.clear()
         assert main(argv) == 0
         return dict(counted)

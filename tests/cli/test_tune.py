@@ -15,7 +15,7 @@ from multilab.cells.cell import Cell, SplitRef, split_refs
 from multilab.cells.conf import load_protocol
 from multilab.cells.errors import ExperimentError
 from multilab.cells.method import load_method
-from multilab.cells.settings import Tuning
+from multilab.cells.settings import Tuning, with_optuna_names
 from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.experiments import search
@@ -129,7 +129,7 @@ def test_a_continued_search_finds_what_one_of_that_length_finds(folder, capsys, 
         ("tune.n_trials=0", "tune.n_trials"),
         ("tune.n_trials=-4", "tune.n_trials"),
         ("tune.timeout=0", "tune.timeout"),
-        ("tune.pruner=medain", "median"),
+        ("tune.pruner=MedianPrunner", "MedianPruner"),
         ("tune.metric=haming_loss", "hamming_loss"),
         ("tune.folds=1", "tune.folds"),
     ],
@@ -148,7 +148,12 @@ def test_trials_can_be_kept_in_a_database(folder, capsys, fits):
     text = tune(capsys, "tune.n_trials=2", f"tune.storage={url}").out
     name = re.search(r"^study: (\S+) in ", text, re.MULTILINE).group(1)
     assert url in text
-    assert len(optuna.load_study(study_name=name, storage=url).trials) == 2
+    study = optuna.load_study(study_name=name, storage=url)
+    assert study.metric_names == ["hamming_loss"]
+    assert len(study.trials) == 2
+    for trial in study.trials:
+        assert trial.user_attrs.keys() == {"fold_0", "fold_1", "fold_2"}
+        assert np.mean(list(trial.user_attrs.values())) == pytest.approx(trial.value)
     assert not list((folder / "cells").glob(".journals/*.log"))
     tune(capsys, "tune.n_trials=3", f"tune.storage={url}")
     assert len(fits) == 3 * 3
@@ -174,7 +179,7 @@ def all_rows_cell(dataset):
     return Cell("train", part, load_method("mlknn"))
 
 
-@pytest.mark.parametrize(("pruner", "fits_of_the_bad"), [("none", 3), ("median", 1)])
+@pytest.mark.parametrize(("pruner", "fits_of_the_bad"), [("NopPruner", 3), ("MedianPruner", 1)])
 def test_a_pruned_trial_ends_after_the_first_fold(tmp_path, monkeypatch, pruner, fits_of_the_bad):
     plan, calls = Tuning(n_trials=7, metric="hamming_loss", pruner=pruner), []
 
@@ -186,7 +191,7 @@ def test_a_pruned_trial_ends_after_the_first_fold(tmp_path, monkeypatch, pruner,
     cell, store = all_rows_cell("scenario3"), Store(tmp_path / "cells")
     _, trials = run_search(cell, plan, store, tmp_path / "a.log")
     assert len(calls) == 18 + fits_of_the_bad
-    assert len(trials.splitlines()) == 1 + (7 if pruner == "none" else 6)
+    assert len(trials.splitlines()) == 1 + (7 if pruner == "NopPruner" else 6)
     run_search(cell, plan, store, tmp_path / "a.log")
     assert len(calls) == 18 + fits_of_the_bad  # a pruned trial counts as a finished one
 
@@ -200,15 +205,30 @@ def test_settings_that_are_not_used_leave_the_key_of_a_tuned_cell_alone():
         "sampler": "tpe",
         "conventions": "default",
     }
-    unused = {**block, "timeout": None, "pruner": "none", "storage": None}
+    unused = {**block, "sampler": "TPESampler", "timeout": None, "pruner": "NopPruner", "storage": None}
     assert (
         Tuning.from_mapping(unused).identity()
         == Tuning.from_mapping({"n_trials": 5, "metric": "hamming_loss"}).identity()
     )
     assert Tuning.from_mapping(unused).identity() == block
-    assert Tuning.from_mapping({**unused, "pruner": "median", "timeout": 60}).identity()["timeout"] == 60
+    assert Tuning.from_mapping({**unused, "pruner": "MedianPruner", "timeout": 60}).identity()["timeout"] == 60
     with pytest.raises(ExperimentError, match="n_trials"):
-        Tuning.from_mapping({**block, "n_trials": -1})
+        Tuning.from_mapping({**unused, "n_trials": -1})
+
+
+def test_keys_and_names_of_searches_have_their_own_spelling_of_optunas_classes():
+    pairs = [("TPESampler", "tpe"), ("RandomSampler", "random"), ("QMCSampler", "qmc"), ("GridSampler", "grid")]
+    for sampler, recorded in pairs:
+        plan = Tuning.from_mapping({"n_trials": 5, "sampler": sampler, "pruner": "MedianPruner"})
+        assert (plan.identity()["sampler"], plan.identity()["pruner"]) == (recorded, "median")
+        sequence = search._sequence(all_rows_cell("scenario3"), plan)
+        assert {name: sequence[name] for name in sequence.keys() - {"versions", "optuna"}} == {
+            "sampler": recorded,
+            "pruner": "median",
+        }
+        assert Tuning(**with_optuna_names(plan.identity())) == plan
+        with pytest.raises(ExperimentError, match=f"tune.sampler must be .*'{recorded}'"):
+            Tuning.from_mapping({"sampler": recorded})
 
 
 def test_a_tuned_ad_hoc_run_has_the_key_of_its_settings(folder, capsys):
@@ -231,7 +251,7 @@ def test_the_name_of_a_search_depends_on_what_decides_its_values():
     name = search_name(cell, plan)
     for same in ({"n_trials": 7}, {"timeout": 3.0}, {"storage": "sqlite:///x.db"}):
         assert search_name(cell, replace(plan, **same)) == name
-    for other in ({"folds": 4}, {"metric": "macro_f1"}, {"sampler": "random"}, {"pruner": "median"}):
+    for other in ({"folds": 4}, {"metric": "macro_f1"}, {"sampler": "RandomSampler"}, {"pruner": "MedianPruner"}):
         assert search_name(cell, replace(plan, **other)) != name
     changed = replace(cell, method=cell.method.with_params({"s": 2.0}))
     assert search_name(changed, plan) != name

@@ -213,7 +213,7 @@ def install(folder, version, listed="fakelib/__init__.py,,\nfakelib/core.py,,\n"
 def in_a_new_process(folder, target):
     """Return the identity of a target, as a new process finds it: installed versions are read once per process."""
     method = f"from multilab.cells.method import Method; m = Method('own', {target!r})"
-    code = f"{method}; print(m.distributions(), *m.own_files())"
+    code = f"{method}; print(m.outside.distributions, *m.outside.files.values())"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
     assert run.returncode == 0, run.stderr
@@ -239,8 +239,8 @@ def test_an_editable_install_counts_as_files(folder):
 
 
 def test_a_library_whose_version_is_in_every_key_adds_nothing(folder):
-    assert Method("own", "sklearn.tree.DecisionTreeClassifier").distributions() == {}
-    assert Method("own", "sklearn.pipeline.Pipeline", {"a": {"_target_": "numpy.zeros"}}).distributions() == {}
+    assert Method("own", "sklearn.tree.DecisionTreeClassifier").outside.distributions == {}
+    assert Method("own", "sklearn.pipeline.Pipeline", {"a": {"_target_": "numpy.zeros"}}).outside.distributions == {}
 
 
 @pytest.mark.parametrize(

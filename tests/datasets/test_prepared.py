@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import yaml
 
 from multilab import datasets
+from multilab.core import data_dir
 from multilab.datasets import DatasetError, describe, load, prepare, prepared_meta, read
 from multilab.datasets.serialisation import write_folder
 from multilab.model_selection import split_digests, splits, stored_splits
@@ -302,7 +303,7 @@ def test_random_splits_are_computed_once_and_stored(size, colours):
 def test_damaged_splits_are_recomputed(kind, damage, colours):
     colours({"full": FULL * 4})
     computed = splits("colours", KFOLD)
-    (victim,) = prepare("colours").path.glob(f"splits-*.{kind}")
+    (victim,) = (data_dir() / "splits").glob(f"colours-*/splits-*.{kind}")
     if damage == "gone":
         victim.unlink()
     elif damage == "cut":

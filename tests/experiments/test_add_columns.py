@@ -138,22 +138,17 @@ def test_the_study_must_be_named(capsys):
     assert "Missing option '--study'" in capsys.readouterr().err
 
 
-def test_a_report_keeps_its_environment_until_cells_are_computed(study, tmp_path):
+def test_what_was_measured_is_rewritten_by_command_only(study, tmp_path):
     study("{}")
     run("study train", "study evaluate", "study stats")
     tables = tmp_path / "reports" / "small"
     known = {"machine": "another one", "commit": "0123456789ab"}
     (tables / "environment.json").write_text(json.dumps(known))
-    cards = json.loads((tables / "datasets.json").read_text())
-    cards[0] |= {"key": "of other code", "source": "elsewhere"}
-    (tables / "datasets.json").write_text(json.dumps(cards))
-    run("study train", "study evaluate", "study stats", "store add", "study stats")
-    assert json.loads((tables / "environment.json").read_text()) == known
-    assert json.loads((tables / "datasets.json").read_text()) == cards
-    study(ONE)
-    run("store add", "study stats")
-    assert json.loads((tables / "environment.json").read_text())["machine"] != "another one"
+    measured = (tables / "measured.csv").read_bytes()
     shutil.rmtree(Store().root)
-    (tables / "environment.json").write_text(json.dumps(known))
     run("study train", "study evaluate", "study stats")
-    assert json.loads((tables / "environment.json").read_text())["machine"] != "another one", "all cells anew"
+    assert json.loads((tables / "environment.json").read_text()) == known
+    assert (tables / "measured.csv").read_bytes() == measured
+    run("study costs")
+    assert json.loads((tables / "environment.json").read_text())["machine"] != "another one"
+    assert (tables / "measured.csv").read_bytes() != measured

@@ -20,7 +20,7 @@ from multilab.cells.settings import Tuning
 from multilab.core import read_content
 from multilab.experiments.plan import cell_for, study_cells
 from multilab.experiments.study import load_study, study_from
-from multilab.reports.study_folder import described
+from multilab.experiments.study_results import described
 from multilab.statistics.result_files import read_keys
 
 TUNE = {"n_trials": 2, "folds": 2, "metric": "ranking_loss"}
@@ -183,9 +183,8 @@ def read(lab, name):
 def test_every_column_is_trained_and_scored_on_its_datasets(lab):
     assert "train" in lab.first
     columns = ["mlknn", "br", "mlknn-wide", "br-wide", "mlknn-tuned", "mlwse_l1-tuned"]
-    receipt = json.loads((lab.root / "results/quick/train.json").read_text())
-    assert [line.split()[0] for line in receipt["keys"]] == columns
     scores = read(lab, "scores.csv.gz")
+    assert list(dict.fromkeys(scores["method"])) == columns
     datasets = {name: set(rows["dataset"]) for name, rows in scores.groupby("method")}
     both, digits, one = {"digit-segments", "scenario1"}, {"digit-segments"}, {"scenario1"}
     assert datasets == dict(zip(columns, [both] * 2 + [digits] * 2 + [one] * 2, strict=True))
@@ -218,6 +217,10 @@ def test_what_the_searches_chose_is_a_table(lab):
         best = trials[trials["hamming_loss"] == trials["hamming_loss"].min()]
         assert row.best == pytest.approx(best["hamming_loss"].iloc[0], abs=1e-12)
         assert row.value in best[row.parameter].tolist()
+    measured = read(lab, "measured.csv").dropna(subset="tune_seconds")
+    assert len(measured) == 4
+    for row in measured.itertuples():
+        (folder,) = (lab.root / ".cells").glob(f"{keys[row.method, row.split]}*")
         assert row.tune_seconds == json.loads((folder / "record.json").read_text())["tune_seconds"]
 
 

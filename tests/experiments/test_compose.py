@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import pickle
 import shutil
@@ -9,8 +10,10 @@ import subprocess
 import sys
 
 import pytest
+from hydra._internal.utils import get_args_parser
 
 from multilab.cli import main
+from multilab.experiments import compose
 
 CARD = "title: {title}\nreader: {{label_columns: [left, up]}}\nfiles: [{{role: full, path: {path}}}]\n"
 EVIL = """# @package _global_
@@ -126,7 +129,10 @@ def test_sweeps_expand_globs_against_the_catalogue(tmp_path):
         ("tune.metric=rank_loss", "no metric is called 'rank_loss'; did you mean 'ranking_loss'?"),
         ("tune.n_trials=-4", "tune.n_trials must be an integer >= 1, got -4"),
         ("tune.n_trails=4", "did you mean tune.n_trials?"),
-        ("tune.sampler=tpee", "tune.sampler must be tpe, random, qmc or grid, got 'tpee'; did you mean 'tpe'?"),
+        (
+            "tune.sampler=TPESampller",
+            "TPESampler, RandomSampler, QMCSampler or GridSampler, got 'TPESampller'; did you mean 'TPESampler'?",
+        ),
         ("conventions=mulann", "mulann"),
         ("seed=-1", "seed must be a whole number, at least 0"),
         ("sede=1", "no setting is called 'sede'; did you mean seed?"),
@@ -156,6 +162,30 @@ def test_an_argument_that_the_yaml_does_not_name_needs_no_plus(capfd, monkeypatc
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     assert main(["train", *QUICK, "method.scale=minmax"]) == 0
     assert "mlknn on scenario1, 3 splits  method.scale=minmax" in capfd.readouterr().out
+
+
+def test_hydra_makes_its_parser_where_argparse_checks_help_texts(monkeypatch):
+    """As Python 3.14 does, when an argument is added."""
+    if not hasattr(argparse.ArgumentParser, "_check_help"):
+        add = argparse._ActionsContainer.add_argument
+
+        def checked_add(self, *names, **options):
+            action = add(self, *names, **options)
+            if hasattr(self, "_get_formatter"):
+                self._check_help(action)
+            return action
+
+        def check_help(self, action):
+            assert action.help is None or "%" not in action.help
+
+        monkeypatch.setattr(argparse._ActionsContainer, "add_argument", checked_add)
+        monkeypatch.setattr(argparse.ArgumentParser, "_check_help", check_help, raising=False)
+    with pytest.raises((TypeError, ValueError)):
+        get_args_parser()
+    with compose._lazy_help():
+        assert get_args_parser().parse_args(["-m", "seed=1"]).overrides == ["seed=1"]
+    with pytest.raises((TypeError, ValueError)):
+        get_args_parser()
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ from multilab.experiments.gate import (
     tolerance,
 )
 
-pytest.importorskip("hydra", reason="needs Hydra, which is not installed")  # in processes of its own
 pytestmark = pytest.mark.xdist_group("gate")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from multilab.cells.conf import names
 from multilab.experiments.comparisons import headline_metrics, study_ranks
-from multilab.experiments.dvc_files import METRICS_FILE, PLOT_TABLES, study_parameters, write_plots
+from multilab.experiments.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
 from multilab.experiments.study import load_study, study_from
 from multilab.statistics import rounded_means
 
@@ -57,41 +57,6 @@ def test_the_committed_files_are_those_of_the_committed_scores(name, tmp_path, m
     write_plots(study, scores, means[study.headline], ranks)
     for file in (METRICS_FILE, *PLOT_TABLES):
         assert (tmp_path / "reports" / name / file).read_bytes() == (REPORTS / name / file).read_bytes()
-
-
-@pytest.mark.parametrize("name", names("study"))
-def test_the_committed_parameters_are_those_of_the_settings(name):
-    assert json.loads((REPORTS / name / "params.json").read_text()) == study_parameters(load_study(name))
-
-
-def test_parameters_are_what_a_study_sets():
-    mapping = {
-        "title": "A title",
-        "datasets": ["scene", "flags"],
-        "methods": ["mlknn", "mlkelm"],
-        "seed": 3,
-        "protocol": {"kfold": 2, "stratify": 1, "seed": 0},
-        "settings": [
-            {"methods": ["mlknn"], "set": {"k": 7}},
-            {"methods": ["mlknn"], "datasets": ["scene"], "set": {"k": 8}},
-        ],
-        "variants": {
-            "small": {"methods": ["mlknn"], "settings": [{"set": {"k": 2}}]},
-            "tuned": {"methods": ["mlkelm"], "tune": {"n_trials": 5}},
-        },
-    }
-    shown = study_parameters(study_from("test", mapping))
-    assert shown["study"] == {
-        "datasets": ["scene", "flags"],
-        "protocol": mapping["protocol"],
-        "seed": 3,
-        "settings": [{"set": {"k": 8}, "methods": ["mlknn"], "datasets": ["scene"]}],
-    }
-    assert shown["mlknn"] == {"k": 7, "s": 1.0, "preprocessing": "none"}
-    assert shown["mlknn-small"] == {"k": 2}
-    assert list(shown["mlkelm-tuned"]) == ["tune"]
-    assert shown["mlkelm-tuned"]["tune"]["n_trials"] == 5
-    assert "title" not in str(shown)
 
 
 def test_folds_have_the_defined_splits_of_the_headline_only(tmp_path, monkeypatch):

@@ -59,7 +59,7 @@ def test_an_unscaled_sparse_x_is_left_alone(store):
 def test_a_search_is_not_won_by_learning_the_training_rows_by_heart(store):
     """One neighbour makes no error on the rows it was fitted on; on held-out rows five neighbours make fewer."""
     space = {"n_neighbors": {"type": "categorical", "choices": [1, 5]}}
-    plan = Tuning(n_trials=2, metric="hamming_loss", sampler="grid")
+    plan = Tuning(n_trials=2, metric="hamming_loss", sampler="GridSampler")
     part = split_refs("genes-toy", {"kfold": 3, "stratify": 1, "seed": 0})[0]
     method = Method("neighbours", NEIGHBOURS, {"n_neighbors": 1}, search=space)
     cell = Cell("train", part, method, tune=plan)

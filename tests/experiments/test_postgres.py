@@ -28,10 +28,10 @@ SCRIPT = str(CHECKOUT / "scripts" / "postgres.sh")
 WRITERS, DATASETS, SPLITS, METRICS = 4, 3, 5, 4
 
 WRITER = f"""
-import json, sys, tempfile
+import json, sys
 from multilab.experiments.track import RunRecord, Tracker
 
-uri, artifacts, number, tempfile.tempdir = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+uri, artifacts, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
 splits = range({SPLITS})
 records = [
     RunRecord(
@@ -90,12 +90,11 @@ def tracking_server(backend: str, folder: Path):
 
 
 def write_at_once(uri: str, folder: Path, together: bool = True) -> None:
-    """Publish from several processes; each has its own folder of locks, as if it were on a machine of its own."""
+    """Publish from several processes."""
     processes = []
+    folder.mkdir(exist_ok=True)
     for number in range(WRITERS):
-        locks = folder / f"locks{number}"
-        locks.mkdir(parents=True)
-        command = [sys.executable, "-c", WRITER, uri, str(folder / "artifacts"), str(number), str(locks)]
+        command = [sys.executable, "-c", WRITER, uri, str(folder / "artifacts"), str(number)]
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
         )
@@ -120,19 +119,14 @@ def _finish(processes):
 
 def content(uri: str) -> list[tuple]:
     """Return every metric of every active run, with what identifies the run."""
-    import sqlalchemy
-
-    statement = """
-        SELECT t.value, p.value, m.key, m.step, m.value FROM metrics m
-        JOIN runs r ON r.run_uuid = m.run_uuid AND r.lifecycle_stage = 'active' AND r.status = 'FINISHED'
-        JOIN tags t ON t.run_uuid = m.run_uuid AND t.key = 'multilab.key'
-        JOIN params p ON p.run_uuid = m.run_uuid AND p.key = 'k'
-    """
-    engine = sqlalchemy.create_engine(uri)
-    with engine.connect() as connection:
-        rows = sorted(tuple(row) for row in connection.execute(sqlalchemy.text(statement)))
-    engine.dispose()
-    return rows
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name("shared")
+    return sorted(
+        (run.data.tags["multilab.key"], run.data.params["k"], metric.key, metric.step, metric.value)
+        for run in client.search_runs([experiment.experiment_id], "attributes.status = 'FINISHED'")
+        for name in run.data.metrics
+        for metric in client.get_metric_history(run.info.run_id, name)
+    )
 
 
 @pytest.fixture(scope="module")

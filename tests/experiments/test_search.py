@@ -53,7 +53,7 @@ def test_the_papers_values_are_the_first_trial(store, tmp_path):
 
 def test_the_first_draw_of_the_tuned_arena_are_the_values_that_its_study_names():
     study = load_study("arena-tuned")
-    assert (study.tune.n_trials, study.tune.folds, study.tune.sampler) == (15, 3, "random")
+    assert (study.tune.n_trials, study.tune.folds, study.tune.sampler) == (15, 3, "RandomSampler")
     for name in study.methods:
         method = study.method(name)
         space = search.distributions(method)
@@ -118,12 +118,12 @@ def planted(monkeypatch):
 @pytest.mark.parametrize(
     ("killed_at", "storage"), [(1, None), (5, None), (18, None), (5, "sqlite:///{folder}/trials.db")], ids=str
 )
-@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
+@pytest.mark.parametrize("sampler", ["TPESampler", "RandomSampler", "QMCSampler"])
 def test_a_killed_and_continued_search_has_the_trials_of_an_undisturbed_one(
     store, tmp_path, planted, sampler, storage, killed_at
 ):
     cell = cell_of("mlknn", search=CUBE)
-    plan = Tuning(n_trials=16, metric="hamming_loss", sampler=sampler, pruner="median")
+    plan = Tuning(n_trials=16, metric="hamming_loss", sampler=sampler, pruner="MedianPruner")
     undisturbed = result_of(cell, plan, store, tmp_path / "a.log")
     states = [state for _, state, _ in undisturbed]
     assert {TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED} == set(states)
@@ -144,7 +144,7 @@ def result_of(cell, plan, store, journal):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_quasi_random_trials_cover_the_space_evenly(store, tmp_path, planted, seed):
-    plan = Tuning(n_trials=17, metric="hamming_loss", sampler="qmc")
+    plan = Tuning(n_trials=17, metric="hamming_loss", sampler="QMCSampler")
     cell = replace(cell_of("mlknn", search=CUBE), seed=seed)
     first, *others = [params for params, _, _ in result_of(cell, plan, store, tmp_path / "a.log")]
     assert first["s"] == 1.0  # the method's own value
@@ -199,7 +199,7 @@ def test_a_tuned_cell_keeps_its_journal_and_what_it_chose(store):
 
 def test_the_grid_sampler_walks_every_point_once(store, tmp_path):
     grid = {"k": {"type": "categorical", "choices": [3, 5]}, "s": {"type": "categorical", "choices": [1.0, 2.0]}}
-    plan = Tuning(n_trials=4, metric="hamming_loss", sampler="grid")
+    plan = Tuning(n_trials=4, metric="hamming_loss", sampler="GridSampler")
     _, trials = run_search(cell_of("mlknn", search=grid), plan, store, tmp_path / "a.log")
     assert sorted((r["k"], r["s"]) for r in rows(trials)) == [("3", "1.0"), ("3", "2.0"), ("5", "1.0"), ("5", "2.0")]
 
@@ -236,7 +236,7 @@ def test_a_method_without_a_space_cannot_be_tuned(store, tmp_path):
 
 def test_tuned_members_give_their_arguments_to_the_stack(store, monkeypatch):
     monkeypatch.setattr("multilab.cells.cell.load_method", cheap_searched)
-    plan = Tuning(n_trials=2, metric="hamming_loss", sampler="grid", members=True)
+    plan = Tuning(n_trials=2, metric="hamming_loss", sampler="GridSampler", members=True)
     cell = replace(cell_of("mlwse_l1", base_scores=("br",), search=grid_of("alpha", [0.1, 1.0])), tune=plan)
     scores, member = cell.reads
     assert member.tune == replace(plan, members=False)
@@ -291,7 +291,7 @@ def test_a_trial_scales_the_rows_as_it_says(store, tmp_path):
     space = {"preprocessing": {"type": "categorical", "choices": ["none", "minmax", "standard"]}}
     part = split_refs("genes-toy", {"kfold": 3, "stratify": 1, "seed": 0})[0]
     cell = Cell("train", part, Method("scaled", "multilab.methods.MLkNN", {"k": 5}, search=space))
-    _, trials = run_search(cell, Tuning(n_trials=3, folds=2, sampler="grid"), store, tmp_path / "a.log")
+    _, trials = run_search(cell, Tuning(n_trials=3, folds=2, sampler="GridSampler"), store, tmp_path / "a.log")
     assert len({row["ranking_loss"] for row in rows(trials)}) == 3
     tuned, other = replace(cell, tune=Tuning(n_trials=3)), replace(cell.method, search={})
     assert tuned.identity["scaling"]

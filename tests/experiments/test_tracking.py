@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import http.server
 import importlib.util
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
@@ -26,7 +29,7 @@ from multilab.experiments import publish as view  # noqa: E402
 from multilab.experiments.comparisons import dataset_ranks, study_ranks  # noqa: E402
 from multilab.experiments.track import RunRecord, Tracker  # noqa: E402
 from multilab.models import mlflow_store  # noqa: E402
-from multilab.models.mlflow_store import is_destination, record_destination, runs_link, tracking  # noqa: E402
+from multilab.models.mlflow_store import tracking  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
 
@@ -179,9 +182,9 @@ def test_a_dvc_experiment_is_added_next_to_the_runs_that_stay_current(store):
         return {run.info.run_name for run in runs(store) if run.data.tags["superseded"] == "false"}
 
     before = current()
-    assert tracker.publish_experiment("s", [other, record("b")], "odd-name")["created"] == 1
+    assert tracker.publish("s", [other, record("b")], copy="odd-name")["created"] == 1
     assert current() == before | {"A (odd-name) on d"}
-    assert tracker.publish_experiment("s", [other, record("b")], "odd-name")["created"] == 0
+    assert tracker.publish("s", [other, record("b")], copy="odd-name")["created"] == 0
     assert "rank" not in child(store, "A (odd-name) on d").data.metrics, "it is among the methods of another folder"
     assert tracker.publish("s", [record(), record("b")])["superseded"] == 0
     assert current() == before | {"A (odd-name) on d"}
@@ -309,35 +312,6 @@ def test_relative_paths_of_a_dvc_experiment_are_those_of_the_repository(tmp_path
     assert Store("here").root == copy / "here"
 
 
-def test_a_store_with_an_older_view_is_another_destination(store, tmp_path, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", store[0])
-    path = tmp_path / "published-to.json"
-    assert not is_destination(path)
-    record_destination(path, store[0])
-    assert is_destination(path)
-    destination = json.loads(path.read_text())
-    path.write_text(json.dumps({key: destination[key] for key in ("uri", "stamp")}))
-    assert not is_destination(path)
-
-
-def test_the_link_opens_the_shared_view_of_an_experiment(store):
-    tracker = Tracker(*store)
-    tracker.publish("s", [record()])
-    tracker.share_view("s", ["rank", "hamming_loss"], "rank")
-    entry = tracker.client.get_experiment_by_name("s")
-    view_state = json.loads(entry.tags["mlflow.sharedViewState.multilab"])
-    shown = ["attributes.`Dataset`", "metrics.`rank`", "metrics.`hamming_loss`"]
-    assert view_state["selectedColumns"] == shown
-    assert [name for name in view_state["columnOrder"] if name in shown] == shown
-    assert sum(view_state["columnWidths"].values()) <= 700, "MLflow leaves that of a window of 1400 pixels"
-    assert runs_link(store[0], "s") == (
-        f"http://127.0.0.1:5000/#/experiments/{entry.experiment_id}/runs"
-        "?workflowType=machine_learning&viewStateShareKey=multilab"
-    )
-    assert runs_link(store[0], "none") is None
-    assert runs_link("http://127.0.0.1:9", "s") is None
-
-
 def pipeline(k=5):
     steps = [
         ["select", {"_target_": "sklearn.feature_selection.SelectKBest", "k": k}],
@@ -426,6 +400,67 @@ def test_the_record_of_a_run(store, monkeypatch):
     assert mlflow.data.get_source(dataset)._get_source_type() == "code"  # MLflow can read it
 
 
+def test_costs_of_results_from_a_pack_are_the_committed_ones(monkeypatch, tmp_path):
+    cells = Cells({"split": 0}, {"split": 1, "fit_seconds": 1.0})
+    monkeypatch.setattr(view, "Store", lambda: cells)
+    monkeypatch.setattr(view, "report_dir", lambda name: tmp_path)
+    (tmp_path / "measured.csv").write_text(
+        "dataset,split,method,fit_seconds,input_seconds,predict_seconds,peak_mb,model_bytes,alone\n"
+        "digit-segments,0,p,2.0,7.0,1.0,12.5,10,True\n"
+        "digit-segments,1,p,50.0,,0.5,0.0,10,True\n"
+    )
+    about = {"commit": "0123456789ab", "python": "3.12.1", "created": "2026-11-30 19:24 UTC"}
+    (tmp_path / "environment.json").write_text(json.dumps(about))
+    study = SimpleNamespace(name="s")
+    run = view.run_record(
+        "s",
+        [cell("one", 0), cell("two", 1)],
+        {"hamming_loss": {0: 0.1, 1: 0.2}},
+        view._committed_environment(study),
+        ["hamming_loss"],
+        view._committed_costs(study),
+    )
+    assert run.measured["seconds"] == {0: 10.0, 1: 1.5}, "what the record has precedes"
+    assert run.measured["peak_mb"][0] == 12.5
+    assert run.started == 1796066640.0
+    assert (run.tags["commit"], run.tags["python"]) == ("0123456789ab", "3.12.1")
+
+
+def test_a_run_says_how_it_is_made_and_a_description_of_its_experiment_stays(store):
+    tracker = Tracker(*store)
+    tracker.publish("s", [record(command="multilab train dataset=d method=a")], note="first")
+    run = child(store)
+    assert run.data.tags["command"] == "multilab train dataset=d method=a"
+    assert run.data.tags["command"] in run.data.tags["mlflow.note.content"]
+    assert tracker.client.get_experiment(tracker.number).tags["mlflow.note.content"] == "first"
+    tracker.publish("s", [record()], note="second")
+    assert tracker.client.get_experiment(tracker.number).tags["mlflow.note.content"] == "first"
+
+
+def test_the_command_of_a_run_is_one_that_a_shell_reads():
+    settings = {"dataset": "./my data.csv", "method": "mlknn", "changed": ["method.k=4", "protocol={kfold: 2}"]}
+    line = view.command_line("train", settings)
+    assert shlex.split(line) == ["multilab", "train", "dataset=./my data.csv", "method=mlknn", *settings["changed"]]
+
+
+def test_a_server_that_wants_a_user_is_told_so(monkeypatch):
+    class Guarded(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/health" else 401)
+            self.end_headers()
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Guarded) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(TrackingError, match="MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"):
+            mlflow_store.open_client(f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+
+
 def test_the_source_of_a_dataset_is_its_public_address_file_or_generator(tmp_path, monkeypatch):
     kind, text = view.dataset_source("emotions")
     assert kind == "http"
@@ -487,7 +522,7 @@ def test_make_clean_keeps_registered_models_and_make_clean_mlflow_needs_a_yes(st
     for name in ("Makefile", "scripts/clean_mlflow.py", "conf/study/quick.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(checkout / name, tmp_path / name)
-    for name in ("results/quick/stats.json", "reports/quick/index.html", ".plan/quick/stats.keys", "mlartifacts/x"):
+    for name in ("results/quick/stats.json", "reports/quick/index.html", "data/prepared/x/X.npy", "mlartifacts/x"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
@@ -502,7 +537,7 @@ def test_make_clean_keeps_registered_models_and_make_clean_mlflow_needs_a_yes(st
         return models == ["patients"] and len(runs(store, "runs")) == 1 and (tmp_path / "mlartifacts/x").exists()
 
     assert make("clean")[0] == 0
-    assert not any((tmp_path / name).exists() for name in ("results", ".plan", "reports/quick/index.html"))
+    assert not any((tmp_path / name).exists() for name in ("results", "data/prepared", "reports/quick/index.html"))
     assert kept(), "make clean deleted what nothing makes again"
     for answer in ("", "n\n"):
         code, printed = make("clean-mlflow", answer)
@@ -517,27 +552,28 @@ def test_make_clean_keeps_registered_models_and_make_clean_mlflow_needs_a_yes(st
 
 def test_what_a_killed_publication_left_is_deleted(store):
     Tracker(*store).publish("s", [record()])
-    unfinished(store, f"elsewhere 1 {time.time():.0f}")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    unfinished(store, f"{socket.gethostname()} {gone.pid} {time.time():.0f}")
     assert Tracker(*store).publish("s", [record()])["deleted"] == 1
     assert "unfinished" not in {run.info.run_name for run in runs(store)}
 
 
-def test_on_a_server_the_unfinished_run_of_another_machine_stays_for_an_hour(store, monkeypatch):
+def test_the_unfinished_run_of_another_publisher_stays_for_an_hour_on_another_machine_and_here_while_it_lives(store):
     Tracker(*store).publish("s", [record()])
     unfinished(store, f"elsewhere 1 {time.time():.0f}")
     unfinished(store, f"elsewhere 1 {time.time() - 4000:.0f}")
-    monkeypatch.setattr("multilab.experiments.track.sqlite_path", lambda uri: None)  # no lock that both share
+    unfinished(store, f"{socket.gethostname()} {os.getppid()} {time.time() - 4000:.0f}")
     assert Tracker(*store).publish("s", [record()])["deleted"] == 1
-    assert len([run for run in runs(store) if run.info.run_name == "unfinished"]) == 1
+    assert len([run for run in runs(store) if run.info.run_name == "unfinished"]) == 2
 
 
-def test_on_a_server_the_double_of_another_machine_is_deleted(store, monkeypatch):
+def test_what_two_publishers_write_at_once_is_one_run(store, monkeypatch):
     tracker, other = Tracker(*store), Tracker(*store)
     tracker.publish("s", [record("b")])
-    monkeypatch.setattr("multilab.experiments.track.sqlite_path", lambda uri: None)
-    monkeypatch.setattr(tracker, "_supersede", lambda *_: other._create(record()))
-    other._experiment, other._counts = tracker._experiment, {"created": 0}
-    tracker.publish("s", [record()])
+    create = tracker._create
+    monkeypatch.setattr(tracker, "_create", lambda one: (other.publish("s", [one], prune=False), create(one)))
+    assert tracker.publish("s", [record()], prune=False)["deleted"] == 1
     assert sorted(run.info.run_name for run in runs(store)) == ["A on d", "B on d"]
 
 

@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from copy import copy
 from pathlib import Path
 
 from multilab.core import read_content, write_content
@@ -38,7 +39,7 @@ class Laboratory:
         self.root = root
         for name in ("src", "conf"):
             shutil.copytree(CHECKOUT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("dvc.yaml", "pyproject.toml", "README.md", ".gitignore"):
+        for name in ("pyproject.toml", "README.md", ".gitignore", ".dvcignore"):
             shutil.copy(CHECKOUT / name, root / name)
         logistic = "{_target_: sklearn.linear_model.LogisticRegression, C: 1.0}"
         for name in ("br", "cc", "lp"):  # a cheap base learner instead of the support vector machine
@@ -60,7 +61,9 @@ class Laboratory:
         }
         (root / ".gitconfig").write_text("[user]\n name = test\n email = test@example.org\n")
         self.run("git", "init", "-q")
-        self.run("dvc", "init", "-q")
+        self.run("dvc", "init", "-q", "-f")
+        shutil.copy(CHECKOUT / ".dvcignore", root / ".dvcignore")  # which `dvc init` wrote anew
+        self.run("multilab", "study", "new", "quick")
 
     def study(self, name: str, datasets: str, methods: str) -> None:
         """Write the YAML of a study."""
@@ -77,10 +80,16 @@ class Laboratory:
         return output
 
     def repro(self, *argv: str) -> list[str]:
-        """Run ``dvc repro`` and return the names of the stages it executed, but for ``keys``."""
+        """Run ``dvc repro`` and return the names of the stages it executed."""
         printed = self.run("dvc", "repro", *argv)
-        stages = [stage.rpartition(":")[2] for stage in re.findall(r"Running stage '([^']+)'", printed)]
-        return [stage for stage in stages if stage != "keys"]
+        return [stage.rpartition(":")[2] for stage in re.findall(r"Running stage '([^']+)'", printed)]
+
+    def clone(self, root: Path) -> Laboratory:
+        """Return a git clone with a store of its own."""
+        self.run("git", "clone", "-q", ".", str(root))
+        other = copy(self)
+        other.root, other.env = root, {**self.env, "PYTHONPATH": str(root / "src")}
+        return other
 
     def lock_is_damaged(self) -> bool:
         """Return whether DVC refuses ``dvc.lock``."""

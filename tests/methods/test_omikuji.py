@@ -122,7 +122,7 @@ def test_nothing_is_printed(kind, capfd):
 def test_the_entrant_has_the_arguments_and_the_version_of_the_library(kind):
     method = load_method("omikuji")
     check_method(method, tuned=True)
-    assert method.distributions() == {"omikuji": version("omikuji")}
+    assert method.outside.distributions == {"omikuji": version("omikuji")}
     X, Y = documents()
     scores, decisions = predict_with_scores(build(method).fit(X, Y), X[:9], 150)
     np.testing.assert_array_equal(decisions, scores >= 0.5)

@@ -152,7 +152,7 @@ def test_the_entrant_requires_a_checkpoint_and_has_the_versions_in_its_key(name:
         pytest.importorskip(package)
     X, Y, _ = make_data()
     method = importlib.import_module("multilab.cells.method").load_method(name)
-    assert set(method.distributions()) == {name, "torch"}
+    assert set(method.outside.distributions) == {name, "torch"}
     model = importlib.import_module("multilab.cells.fitting").build(method)
     with pytest.raises(MethodError, match="model_path is not set"):
         model.fit(X, Y)

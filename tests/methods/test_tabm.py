@@ -159,8 +159,8 @@ def test_the_entrant_has_the_versions_in_its_key(quick: Any) -> None:
     pytest.importorskip("hydra")
     method = importlib.import_module("multilab.cells.method").load_method("tabm")
     importlib.import_module("multilab.cells.arguments").check_method(method, tuned=True)
-    assert set(method.distributions()) == {"tabm", "torch"}
-    assert method.own_files() == []
+    assert set(method.outside.distributions) == {"tabm", "torch"}
+    assert method.outside.files == {}
 
 
 @pytest.mark.slow

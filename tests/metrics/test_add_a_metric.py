@@ -18,7 +18,7 @@ from multilab.metrics.conventions import allowed_values
 DECISION_METRIC = '''
 
 @metric(title="Silent rows", direction="min", needs="decisions", group="example", mean_over="rows", source="this test")
-def silent_rows(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def silent_rows(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the share of rows without a predicted label.
 
     Examples
@@ -27,12 +27,12 @@ def silent_rows(counts: DecisionCounts, conventions: Conventions) -> Value | flo
     >>> silent_rows([[1, 0], [0, 1]], [[0, 0], [1, 1]])
     0.5
     """
-    return mean_of(counts.by_row.predicted == 0, weights=counts.weights)
+    return counts.by_row.predicted == 0
 '''
 RANKING_METRIC = '''
 
 @metric(title="Is-error", direction="min", needs="scores", source="this test", conventions=("ranking_loss_ties",))
-def is_error(ranking: Ranking, conventions: Conventions) -> Value | float:
+def is_error(ranking: Ranking, conventions: Conventions) -> float:
     """Return the share of rows with a wrongly ordered pair of labels.
 
     Examples

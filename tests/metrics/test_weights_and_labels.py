@@ -130,6 +130,26 @@ def test_labels_sorted_in_blocks_have_the_same_weighted_values(monkeypatch):
                 assert value == pytest.approx(at_once[name], abs=1e-14)
 
 
+@pytest.mark.parametrize("n_near", [0, 3, 60])
+@pytest.mark.parametrize("make", [np.float64, np.float32, lambda scores: -scores, lambda scores: scores - 0.5])
+def test_weighted_scores_that_differ_in_the_last_bits_are_no_ties(make, n_near, monkeypatch):
+    """Irrelevant cells just above, at and just below the scores of relevant ones, and zeros of both signs."""
+    rng = np.random.default_rng(n_near)
+    truth, scores, weights = (rng.random((60, 7)) < 0.4).astype(int), make(rng.random((60, 7))), rng.random(60) + 0.1
+    positives, negatives = scores[truth == 1], np.flatnonzero(truth.ravel() == 0)
+    near = rng.permutation(negatives)[:n_near]
+    steps = rng.choice([-np.inf, np.inf, 0], n_near).astype(scores.dtype)
+    scores.flat[near] = np.nextafter(positives[:n_near], np.where(steps == 0, positives[:n_near], steps))
+    scores.flat[[*negatives[:2], np.flatnonzero(truth)[-1]]] = [0.0, -0.0, -0.0]
+    of_all = [part.ravel() for part in np.broadcast_arrays(truth, scores, weights[:, None])]
+    relevant, irrelevant = (np.stack(of_all[1:], axis=1).astype(float)[of_all[0] == value] for value in (1, 0))
+    better = np.sign(relevant[:, :1] - irrelevant[:, 0]) / 2 + 0.5
+    expected = np.average(better, weights=np.outer(relevant[:, 1], irrelevant[:, 1]))
+    assert metrics.micro_auc(truth, scores, sample_weight=weights) == pytest.approx(expected, rel=1e-13)
+    monkeypatch.setattr("multilab.metrics.inputs.BLOCK_CELLS", 40)
+    assert metrics.micro_auc(truth, scores, sample_weight=weights) == pytest.approx(expected, rel=1e-13)
+
+
 @pytest.mark.parametrize("name", sorted(ALL_METRICS))
 def test_labels_select_columns_by_position_or_name(name):
     function, chosen = getattr(metrics, name), [4, 1]

@@ -140,7 +140,7 @@ def test_a_wrong_claim_is_found_before_any_cell_is_computed(root: Path) -> None:
     right = path.read_text()
     path.write_text(right.replace("limit: 0.5", "limits: 0.5"))
     try:
-        message = multilab(root, "study", "preprocess", "--study", "toy", code=2)
+        message = multilab(root, "study", "base-scores", "--study", "toy", code=2)
     finally:
         path.write_text(right)
     assert "papers/toy/claims.yaml: claim T1: check below: unknown argument 'limits'; did you mean 'limit'" in message

@@ -245,11 +245,11 @@ def test_stages_are_timed_from_start_to_start(script):
     pipeline = script("pipeline")
     lines = [
         (0.5, "noise\n"),
-        (1.0, "Running stage 'keys':\n"),
-        (1.5, "> multilab study keys\n"),
+        (1.0, "Running stage 'train':\n"),
+        (1.5, "> multilab study train\n"),
         (3.0, "Running stage 'b@c':\n"),
     ]
-    assert pipeline.stage_times(lines, 7.0) == {"keys": 2.0, "b@c": 4.0}
+    assert pipeline.stage_times(lines, 7.0) == {"train": 2.0, "b@c": 4.0}
 
 
 def test_memory_lists_the_largest_cell_first(script, tmp_path):

@@ -13,11 +13,11 @@ from multilab.arena.portfolio import chosen_members, stack_study
 from multilab.cli import main
 from multilab.core import changed_files, read_content, read_json
 from multilab.experiments.study import load_study
+from multilab.experiments.study_results import write_comparisons
 from multilab.reports import write_readme
 from multilab.reports.all_pages import overview, write_pages
 from multilab.reports.arena import rank as arena
 from multilab.reports.arena.rank import summarise_arena
-from multilab.reports.study_folder import write_comparisons
 from multilab.statistics.result_files import SCORES, read_scores
 
 for _module in ("jinja2", "matplotlib", "PIL"):

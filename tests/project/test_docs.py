@@ -259,14 +259,11 @@ def test_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
     code = python_blocks(name)
     if not code:
         pytest.skip("no Python on this page")
-    if name == "guide/serve":  # its model is made by `multilab fit`
-        pytest.importorskip("hydra")
     assert run_code(code, tmp_path) == ""
 
 
 @pytest.mark.slow
 def test_commands_of_getting_started_run(tmp_path: Path) -> None:
-    pytest.importorskip("hydra")
     lines = [
         line
         for block in re.findall(r"^```bash\n(.*?)^```", pages()["getting-started"], re.DOTALL | re.MULTILINE)

@@ -291,9 +291,9 @@ def test_a_study_with_own_settings_reports_to_the_current_folder(installed, tmp_
     report = installed.folder / "reports" / "tiny"
     assert {"index.html", "scores.csv.gz", "measured.csv", "statistics.json.gz"} <= {p.name for p in report.iterdir()}
     assert "tiny" in (report / "index.html").read_text()
-    assert (installed.folder / "results" / "tiny" / "publish.json").is_file()
+    assert (installed.folder / "results" / "tiny" / "train.zip").is_file()
     products = {p.name for p in installed.folder.iterdir()} - {"mlartifacts"}
-    assert products == {".cells", ".plan", "data", "mlflow.db", "mlflow.db.lock", "reports", "results"}
+    assert products == {".cells", "data", "mlflow.db", "mlflow.db.lock", "reports", "results"}
 
 
 @pytest.mark.slow

@@ -114,7 +114,6 @@ class Copy:
 @pytest.fixture
 def complete(tmp_path: Path, checkout: Path) -> Copy:
     """A fresh repository with all files."""
-    pytest.importorskip("hydra")
     if not (checkout / ".git").exists():
         pytest.skip("no git repository: an unpacked sdist")
     return Copy(tmp_path / "copy", checkout, complete=True)
@@ -123,7 +122,6 @@ def complete(tmp_path: Path, checkout: Path) -> Copy:
 @pytest.fixture
 def copy(tmp_path: Path, checkout: Path) -> Copy:
     """A fresh copy."""
-    pytest.importorskip("hydra")
     return Copy(tmp_path / "copy", checkout)
 
 

@@ -155,7 +155,7 @@ def studies(checkout, monkeypatch):
         ("src/multilab/methods/neighbours/_search.py", {"mlwse-core", "lwmf"}),
         ("src/multilab/methods/base.py", {"mlwse-core", "lwmf"}),
         ("conf/study/lwmf.yaml", {"lwmf"}),
-        ("src/multilab/reports/study_folder.py", set()),
+        ("src/multilab/experiments/study_results.py", set()),
     ],
 )
 def test_a_change_touches_the_studies_whose_results_it_can_reach(studies, file, touched):
@@ -283,7 +283,6 @@ def setup(folder: Path, checkout: Path, seconds: float, code: int) -> subprocess
 
 
 def test_setup_says_what_it_does_and_how_far_it_is(tmp_path, checkout):
-    pytest.importorskip("hydra")
     done = setup(tmp_path, checkout, 0.8, 0)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line[:5] for line in done.stdout.splitlines() if line.startswith("[")] == ["[1/3]", "[2/3]", "[3/3]"]
@@ -295,7 +294,6 @@ def test_setup_says_what_it_does_and_how_far_it_is(tmp_path, checkout):
 
 
 def test_setup_shows_the_end_of_the_log_when_it_fails(tmp_path, checkout):
-    pytest.importorskip("hydra")
     done = setup(tmp_path, checkout, 0, 7)
     assert done.returncode == 1
     assert "setup failed: uv pip install" in done.stderr

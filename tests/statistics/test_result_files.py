@@ -11,6 +11,7 @@ from multilab.core import read_content, write_content
 from multilab.statistics import StatisticsError
 from multilab.statistics.result_files import (
     KEY_DIGITS,
+    keep_measured,
     read_keys,
     read_measured,
     read_scores,
@@ -29,7 +30,8 @@ MEASURED = pd.DataFrame([("007", 0, "a", 1.5, "k1"), ("007", 1, "a", 0.5, "k2")]
 
 
 def test_the_keys_have_a_file_of_their_own_and_are_read_with_the_scores(tmp_path):
-    write_results(tmp_path, SCORES, MEASURED, pd.DataFrame())
+    write_results(tmp_path, SCORES, {})
+    assert keep_measured(tmp_path, MEASURED)
     assert read_content(tmp_path / "scores.csv.gz").startswith(b"dataset,split,method,metric,value\n")
     assert (tmp_path / "measured.csv").read_text().startswith("dataset,split,method,fit_seconds\n")
     assert (tmp_path / "keys.csv").read_text() == "dataset,method,keys\n007,a,k1 k2\n"
@@ -39,7 +41,7 @@ def test_the_keys_have_a_file_of_their_own_and_are_read_with_the_scores(tmp_path
 
 def test_keys_of_unfinished_cells_and_of_splits_that_are_not_there_stay_where_they_are(tmp_path):
     unfinished = pd.DataFrame([("007", 3, "a", "slow", 1.0, "f" * 64)], columns=[*CELL, "reason", "seconds", "key"])
-    write_results(tmp_path, SCORES, MEASURED, pd.DataFrame(), unfinished=unfinished)
+    write_results(tmp_path, SCORES, {"unfinished.csv": unfinished})
     cells = [("007", 0, "a", "k1"), ("007", 1, "a", "k2"), ("007", 3, "a", "f" * KEY_DIGITS)]
     pd.testing.assert_frame_equal(read_keys(tmp_path), pd.DataFrame(cells, columns=[*CELL, "key"]))
     pd.testing.assert_frame_equal(read_unfinished(tmp_path), unfinished.drop(columns="key"))
@@ -47,10 +49,23 @@ def test_keys_of_unfinished_cells_and_of_splits_that_are_not_there_stay_where_th
 
 def test_a_table_of_searches_exists_only_where_there_are_some(tmp_path):
     tuned = pd.DataFrame([("007", 0, "a", "k", '"1"')], columns=[*CELL, "parameter", "value"])
-    write_results(tmp_path, SCORES, MEASURED, tuned)
+    write_results(tmp_path, SCORES, {"tuned.csv": tuned})
     assert read_table(tmp_path / "tuned.csv", text=True)["value"].tolist() == ['"1"']
-    write_results(tmp_path, SCORES, MEASURED, tuned[:0])
+    write_results(tmp_path, SCORES, {"tuned.csv": tuned[:0]})
     assert not (tmp_path / "tuned.csv").exists()
+    write_results(tmp_path, SCORES, {"tuned.csv": tuned[:0]}, ["tuned.csv"])
+    assert read_table(tmp_path / "tuned.csv").empty
+
+
+def test_what_was_measured_stays_and_cells_that_are_new_are_added(tmp_path):
+    assert keep_measured(tmp_path, MEASURED[:1])
+    first = (tmp_path / "measured.csv").read_text()
+    again = pd.concat([MEASURED.assign(fit_seconds=9.5), MEASURED.assign(method="b", fit_seconds=math.nan)])
+    assert keep_measured(tmp_path, again)
+    assert (tmp_path / "measured.csv").read_text() == f"{first}007,1,a,9.5\n"
+    assert not keep_measured(tmp_path, again), "nothing is new: nothing is known of b"
+    assert keep_measured(tmp_path, again, again=True)
+    assert read_measured(tmp_path)["fit_seconds"].tolist() == [9.5, 9.5]
 
 
 def test_scores_without_keys_and_costs_are_read_and_those_of_other_protocols_follow(tmp_path):

@@ -16,7 +16,7 @@ from multilab.cells.method import Method, family_of, load_method
 from multilab.core import conf_dir, read_json, report_dir
 from multilab.core.shell import command
 from multilab.experiments.study import load_study
-from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, read_unfinished
+from multilab.statistics.result_files import CELL, SCORES, read_measured, read_scores, read_table, read_unfinished
 
 STUDIES = {
     "default": "arena",
@@ -71,10 +71,13 @@ def require_results(study: str) -> None:
 def tables_of_costs(study: str) -> dict[str, pd.DataFrame | None]:
     """Return the tables ``measured``, ``tuned`` and ``unfinished`` of a study, ``None`` for those it does not have."""
     folder = report_dir(study)
-    searches = folder / "tuned.csv"
+    measured = read_measured(folder)
+    tuned = None
+    if measured is not None and "tune_seconds" in measured:
+        tuned = measured.dropna(subset="tune_seconds")[[*CELL, "tune_seconds"]]
     return {
-        "measured": read_measured(folder),
-        "tuned": read_table(searches, ["dataset", "split", "method", "tune_seconds"]) if searches.is_file() else None,
+        "measured": measured,
+        "tuned": tuned,
         "unfinished": read_unfinished(folder),
     }
 

@@ -187,7 +187,7 @@ def arena_leaderboard(
         "schema": SCHEMA,
         "created": max((study["created"] for study in studies if study.get("created")), default=None),
         "studies": list(studies),
-        "sets": [{key: finite(value, 4) for key, value in card.items()} for card in used],
+        "sets": [finite(card, 4) for card in used],
         "methods": {
             column: {"name": name, "track": track.name, **methods.get(name, {})}
             for track in tracks

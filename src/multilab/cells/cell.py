@@ -113,20 +113,20 @@ class Cell:
         identity: dict[str, Any] = {
             "schema": SCHEMA,
             "kind": self.kind,
-            "method": method.key_settings(),
+            "method": method.key_settings,
             "preprocessing": method.preprocessing,
             "dataset": ref.dataset_digest,
             "split": ref.digest,
             "seed": self.seed,
             "seed_name": method.seed_name,
             "reads": [cell.key for cell in self.reads],
-            "versions": major_versions(method.distributions()),
+            "versions": major_versions(method.outside.distributions),
         }
         # What does not apply is left out, so that a new kind of setting changes no other key.
         if results_versions := method.versions(self._steps()):
             identity["results_versions"] = results_versions
-        if own_files := method.own_files():
-            identity["own_files"] = own_files
+        if method.outside.files:
+            identity["own_files"] = sorted(set(method.outside.files.values()))
         if self.kind == "scores":
             identity["inner_cv"] = self.method.inner_cv
         # Out-of-fold scores have the search in their key already: they read the tuned train cell.
@@ -151,9 +151,10 @@ class Cell:
         """Return the classes and functions that compute the result from the decoded rows."""
         return self.method.code(self._steps())
 
+    @functools.cached_property
     def own_modules(self) -> frozenset[str]:
-        """Return the names of the user's modules that compute it."""
-        return self.method.own_modules()
+        """The names of the user's modules that compute it."""
+        return self.method.outside.modules
 
     def _steps(self) -> list[Any]:
         """Return the steps around the estimator, located by name because their modules import this module."""
@@ -169,7 +170,7 @@ class Cell:
         if self.observed:
             steps.append("cells.rows.observed_labels")
         metrics = named_metrics([self.tune.metric]) if self.tune and self.kind == "train" else []
-        return [*(located(f"multilab.{name}") for name in steps), *metrics]
+        return [*_located(tuple(steps)), *metrics]
 
     @functools.cached_property
     def key(self) -> str:
@@ -181,7 +182,7 @@ class Cell:
         """Dataset, split and method: what identifies the cell in the tables of results."""
         return self.split_ref.dataset, self.split_ref.split, self.method.name
 
-    @property
+    @functools.cached_property
     def label(self) -> str:
         """Display name: ``mlknn on emotions, split 3``."""
         inner = self.split_ref.inner_fold
@@ -201,6 +202,11 @@ def scores_cell(member: Cell, inner_cv: InnerFolds) -> Cell:
     return replace(member, kind="scores", method=replace(member.method, inner_cv=inner_cv.copy(), save_attributes=()))
 
 
+@functools.lru_cache
+def _located(names: tuple[str, ...]) -> list[Any]:
+    return [located(f"multilab.{name}") for name in names]
+
+
 @functools.cache
 def library_versions() -> dict[str, str]:
     """Return the exact versions of the libraries that affect numbers."""
@@ -209,7 +215,12 @@ def library_versions() -> dict[str, str]:
 
 def major_versions(more: Mapping[str, str]) -> dict[str, str]:
     """Return the first two numbers of the versions of :data:`LIBRARIES` and of others: what keys hold of them."""
-    return {name: major_minor(number) for name, number in {**library_versions(), **more}.items()}
+    return {**_library_majors(), **{name: major_minor(number) for name, number in more.items()}}
+
+
+@functools.cache
+def _library_majors() -> dict[str, str]:
+    return {name: major_minor(number) for name, number in library_versions().items()}
 
 
 def encoder_files() -> str:
@@ -222,9 +233,8 @@ def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
     meta = datasets.prepared_meta(dataset)
     digests = model_selection.split_digests(dataset, protocol) if meta else None
     if meta is None or digests is None:
-        datasets.prepare(dataset)
         digests = [split.digest for split in model_selection.splits(dataset, protocol)]
-        meta = datasets.prepared_meta(dataset)
+        meta = meta or datasets.prepared_meta(dataset)
     assert meta is not None
     text = canonical_json(protocol)
     _forget_replaced(dataset, text, (meta["digest"], *digests))

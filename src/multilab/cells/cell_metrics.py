@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from multilab.cells.cell import Cell
+from multilab.cells.loaded_data import loaded_dataset
 from multilab.cells.rows import indices
 from multilab.cells.store import Store
 from multilab.core import formulas_digest, json_digest, outside_code, read_sealed, write_sealed
-from multilab.datasets import load
 from multilab.metrics import METRICS, score_all
 
 __all__ = ["cell_metrics", "evaluate_cell", "kept_metrics", "labels_of", "outdated_metrics"]
@@ -24,20 +24,25 @@ __all__ = ["cell_metrics", "evaluate_cell", "kept_metrics", "labels_of", "outdat
 
 def cell_metrics(cell: Cell, store: Store, conventions: str = "default") -> dict[str, float]:
     """Return all metrics of a finished train cell, each computed once in the life of a store."""
-    values = kept_metrics(cell.key, store, conventions)
+    file = _metrics_file(cell.key, store, conventions)
+    values = _kept(file, cell.key, store)
     if values is None:
         values = evaluate_cell(cell, store, conventions)
         with contextlib.suppress(OSError):  # a store that may only be read
             numbers = {name: float(value) for name, value in values.items()}
             content = {"arrays": store.arrays_digest(cell.key), "metrics": numbers}
-            write_sealed(_metrics_file(cell.key, store, conventions), content)
+            write_sealed(file, content)
     return values
 
 
 def kept_metrics(key: str, store: Store, conventions: str = "default") -> dict[str, float] | None:
     """Return the metrics of a cell that the store keeps from an earlier evaluation, ``None`` if there are none."""
+    return _kept(_metrics_file(key, store, conventions), key, store)
+
+
+def _kept(file: Path, key: str, store: Store) -> dict[str, float] | None:
     try:
-        kept = read_sealed(_metrics_file(key, store, conventions))
+        kept = read_sealed(file)
         metrics: dict[str, float] | None = kept["metrics"] if kept["arrays"] == store.arrays_digest(key) else None
         return metrics
     except (OSError, ValueError):
@@ -51,14 +56,21 @@ def _metrics_file(key: str, store: Store, conventions: str) -> Path:
 
 def outdated_metrics(store: Store) -> list[Path]:
     """Return the folders of metrics that other code computed, which are not read any more."""
-    return [folder for folder in sorted(store.root.glob(".metrics/*")) if not folder.name.endswith(f"-{_code()}")]
+    current = f"-{_code()}"
+    return [folder for folder in sorted(store.root.glob(".metrics/*")) if not folder.name.endswith(current)]
 
 
 def _code() -> str:
     """Return the digest of the files of formulas, and of the user's files that define a metric."""
-    own = [f"{one.formula.__module__}.{name}" for name, one in METRICS.items()]
-    files = outside_code(name for name in own if not name.startswith("multilab.")).files
-    return json_digest([formulas_digest("cells/cell_metrics.py"), sorted(files.values())])[:16]
+    every = (f"{one.formula.__module__}.{name}" for name, one in METRICS.items())
+    own = [name for name in every if not name.startswith("multilab.")]
+    files = sorted(outside_code(own).files.values()) if own else []
+    return _digest_with(tuple(files))
+
+
+@functools.lru_cache
+def _digest_with(files: tuple[str, ...]) -> str:
+    return json_digest([formulas_digest("cells/cell_metrics.py"), files])[:16]
 
 
 def evaluate_cell(
@@ -89,14 +101,6 @@ def evaluate_cell(
 
 def labels_of(cell: Cell) -> np.ndarray:
     """Return the labels of the test rows of a cell."""
-    _, test = indices(cell.split_ref)
-    return _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test]
-
-
-@functools.lru_cache(maxsize=2)
-def _labels(dataset: str, digest: str) -> np.ndarray:
-    """Return the labels of a dataset; its files are read and verified once, not for each of thousands of cells.
-
-    The digest makes data that changed under their name another entry of the cache.
-    """
-    return load(dataset).Y
+    ref = cell.split_ref
+    labels: np.ndarray = loaded_dataset(ref.dataset, ref.dataset_digest).Y[indices(ref)[1]]
+    return labels

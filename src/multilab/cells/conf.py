@@ -27,7 +27,7 @@ __all__ = [
     "named_file",
     "names",
     "new_settings_dir",
-    "own_names",
+    "other_names",
     "package_names",
     "plain",
     "read_settings",
@@ -47,7 +47,14 @@ def names(group: str) -> list[str]:
 
     Methods include the entrants of the arena, which `all` does not mean.
     """
-    return sorted({*package_names(group), *entrant_names(group), *own_names(group)})
+    return sorted({*package_names(group), *other_names(group)})
+
+
+def other_names(group: str) -> list[str]:
+    """Return the sorted names of a group that are not in the package's folder of it: entrants, and the user's."""
+    folder = own_conf_dir()
+    listed = [path.stem for path in (folder / group).glob("*.yaml")] if folder else []
+    return sorted({*entrant_names(group), *listed, *(name for kind, name in _named if kind == group)})
 
 
 def package_names(group: str) -> list[str]:
@@ -154,13 +161,6 @@ def new_settings_dir() -> Path:
     """
     here = Path.cwd() / "conf"
     return conf_dir() if os.environ.get("MULTILAB_CONF") or here.resolve() == conf_dir().resolve() else here
-
-
-def own_names(group: str) -> list[str]:
-    """Return the sorted names of the user's settings of a group (``method``, ``study``, ``protocol``)."""
-    folder = own_conf_dir()
-    listed = [path.stem for path in (folder / group).glob("*.yaml")] if folder else []
-    return sorted({*listed, *(name for kind, name in _named if kind == group)})
 
 
 def entrant_names(group: str) -> list[str]:

@@ -11,18 +11,16 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from multilab.cells.cell import Cell, with_reads
 from multilab.cells.checks import check_met
 from multilab.cells.engines import current
 from multilab.cells.errors import ExperimentError
-from multilab.cells.process import CellProcess, begin_worker, expected_effort, run_cell_within
+from multilab.cells.process import CellProcess, expected_effort, run_cell_within, worker_pool
 from multilab.cells.settings import CellLimits
 from multilab.cells.store import Store
 
@@ -41,7 +39,6 @@ __all__ = [
     "run_units_within",
     "side_by_side",
     "slots",
-    "worker_pool",
 ]
 
 
@@ -72,9 +69,9 @@ def slots() -> int:
     """Return how many cells run at once: :func:`jobs`, or the capacity of the engine's workers."""
     if (engine := current()).is_local:
         return jobs()
-    from multilab.cells import dask_engine
+    from multilab.cells.dask_engine import slots
 
-    return dask_engine.slots(engine)
+    return slots(engine)
 
 
 def jobs() -> int:
@@ -101,20 +98,22 @@ def run_cells(
     store.sweep()
     check_met(with_reads(cells), store, compute_within)
     missing = _missing(cells, store)
-    if missing and not (engine := current()).is_local:
-        from multilab.cells import dask_engine
-
-        return dask_engine.run_cells(missing, store, engine, progress, limits)
     # The longest first, so that no worker is left alone with one at the end.
     missing.sort(key=lambda cell: expected_effort(cell.split_ref.dataset), reverse=True)
     if limits:
         # Base scores first, because others read them. The sort is stable: within a group the longest stay first.
         missing.sort(key=lambda cell: (cell.kind != "scores", cell.split_ref.split))
-    alone = [cell for cell in missing if cell.alone]
-    shared = [cell for cell in missing if not cell.alone]
-    run = functools.partial(_run_one, store=store, limits=limits)
-    # Called before `progress`, whose bar starts a thread: processes with threads are better not forked.
-    done = itertools.chain(side_by_side(run, shared, n_jobs or jobs()), _one_by_one(run, alone))
+    work = functools.partial(run_cell_within, limits=limits) if limits else _run_cell
+    if missing and not (engine := current()).is_local:
+        from multilab.cells.dask_engine import finished
+
+        done = finished(missing, store, engine, work, limits)
+    else:
+        alone = [cell for cell in missing if cell.alone]
+        shared = [cell for cell in missing if not cell.alone]
+        run = functools.partial(_labelled, store=store, work=work)
+        # Called before `progress`, whose bar starts a thread: processes with threads are better not forked.
+        done = itertools.chain(side_by_side(run, shared, n_jobs or jobs()), _one_by_one(run, alone))
     shown = progress(done, len(missing)) if progress else done
     return {label: reason for label, reason in shown if reason is not None}
 
@@ -166,11 +165,19 @@ def run_cells_within(
     began = time.monotonic()
     check_met(with_reads(cells), store, compute_within, seconds / 10)
     missing, left = _missing(cells, store), seconds - (time.monotonic() - began)
-    if not (engine := current()).is_local:
-        from multilab.cells import dask_engine
+    if (engine := current()).is_local or not missing or left <= 0:
+        return run_units_within(missing, store, left, n_jobs, tick, _run_cell)
+    from multilab.cells.dask_engine import finished
 
-        return Outcome(*dask_engine.run_cells_within(missing, store, engine, left, tick))
-    return run_units_within(missing, store, left, n_jobs, tick, _run_cell)
+    outcome, began = Outcome(), time.monotonic()
+    for label, reason in finished(missing, store, engine, _run_cell, seconds=left, tick=tick):
+        if reason is None:
+            outcome.computed += 1
+        else:
+            outcome.failures[label] = reason
+    outcome.stopped = outcome.computed + len(outcome.failures) < len(missing)
+    outcome.seconds = time.monotonic() - began
+    return outcome
 
 
 def run_units_within(
@@ -244,8 +251,8 @@ def _missing(units: Iterable[Any], results: Results) -> list[Any]:
     return missing
 
 
-def _run_one(cell: Cell, store: Store, limits: CellLimits | None) -> tuple[str, str | None]:
-    return cell.label, run_cell_within(cell, store, limits) if limits else _run_cell(cell, store)
+def _labelled(cell: Cell, store: Store, work: Callable[[Cell, Store], str | None]) -> tuple[str, str | None]:
+    return cell.label, work(cell, store)
 
 
 def _one_by_one(run: Callable[[Cell], R], cells: Sequence[Cell]) -> Iterator[R]:
@@ -269,18 +276,6 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Ite
 
     pool = worker_pool(workers)
     return _finished(pool, [pool.submit(work, item) for item in items])
-
-
-def worker_pool(n_workers: int, fork: bool = True, fresh: bool = False) -> ProcessPoolExecutor:
-    """Return a pool of processes that end with this one; with ``fresh`` each item gets a new Python.
-
-    A forked worker is there in milliseconds, where a new Python takes half a second, but only Linux can do it, and only
-    safely in a process without threads.
-    """
-    from concurrent.futures import ProcessPoolExecutor
-
-    context = get_context("fork" if fork and not fresh and sys.platform == "linux" else "spawn")
-    return ProcessPoolExecutor(n_workers, context, begin_worker, max_tasks_per_child=1 if fresh else None)
 
 
 def parallel_map(work: Callable[[T], R], items: Sequence[T]) -> list[R]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import io
 import pickle
@@ -9,15 +11,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["RECALL", "Meter", "blas_libraries", "model_bytes", "neighbour_recall", "one_thread"]
+__all__ = ["FLOOR_MB", "RECALL", "Meter", "blas_libraries", "model_bytes", "neighbour_recall", "one_thread"]
 
 RECALL = "neighbour_recall"
 """Name of the recall of approximate neighbours, which is measured of the cells that use them only."""
+FLOOR_MB = 4.0
+"""Least memory of a fit that is told apart: what is loaded or kept on first use makes up to 1 MiB of difference."""
 _STATUS = "/proc/self/status"
 
 
@@ -26,22 +29,25 @@ class Meter:
 
     The peak is the kernel's own (``VmHWM`` after writing 5 to ``/proc/self/clear_refs``); where ``/proc`` is absent, a
     thread samples the resident size every 5 ms. ``ru_maxrss`` is not used (a child inherits its parent's peak), nor
-    ``tracemalloc`` (blind to libsvm).
+    ``tracemalloc`` (blind to libsvm). What earlier work has freed is returned to the system first: the block would
+    use it without a rise.
 
     Attributes
     ----------
     seconds : float
     peak_mb : float
-        Rise of the resident set in MiB.
+        Rise of the resident set in MiB, at least :data:`FLOOR_MB`: smaller rises cannot be told apart.
     method : {"VmHWM", "sampler"}
     """
 
     seconds = 0.0
-    peak_mb = 0.0
+    peak_mb = FLOOR_MB
     method = "VmHWM"
 
     def __enter__(self) -> Meter:
         self._sampler: _Sampler | None = None
+        _fill_buffers()
+        _return_freed()
         try:
             with open("/proc/self/clear_refs", "w") as stream:
                 stream.write("5")
@@ -56,7 +62,23 @@ class Meter:
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._start
         peak = self._sampler.stop() if self._sampler else _status("VmHWM")
-        self.peak_mb = max(0.0, (peak - self._before) / 1024)
+        self.peak_mb = max(FLOOR_MB, (peak - self._before) / 1024)
+
+
+@functools.cache
+def _fill_buffers() -> None:
+    """Let the BLAS libraries touch the buffers that they keep, which would else count as memory of the first fit."""
+    import numpy as np
+    from scipy.linalg import cho_factor
+
+    square = np.eye(768) + 1e-3
+    cho_factor(square @ square)
+
+
+def _return_freed() -> None:
+    """Return memory that the allocator keeps to the system, where the C library can (glibc)."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _status(field: str) -> float:
@@ -122,13 +144,13 @@ def neighbour_recall(estimator: Any) -> float | None:
     float or None
         The least of the steps; ``None`` where all neighbours are exact, or there are none.
     """
-    steps = estimator.named_steps.values() if hasattr(estimator, "named_steps") else [estimator]
+    steps = getattr(estimator, "named_steps", {"": estimator}).values()
     approximate = [step for step in steps if getattr(step, "neighbours", "exact") != "exact"]
     recalls = (getattr(step, "neighbour_recall_", None) for step in approximate)
     return min((float(recall) for recall in recalls if recall is not None), default=None)
 
 
-@contextmanager
+@contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Run a block with one thread per BLAS and OpenMP pool.
 

@@ -1,8 +1,8 @@
-"""A method as an estimator, and its fit on rows: the one place where methods are fitted."""
+"""A method as an estimator, and a fit on rows: the one place where methods, and estimators of others, are fitted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +75,11 @@ class Fit:
 
     Attributes
     ----------
-    model : MethodPipeline
+    model : estimator
     arrays : dict
-        ``scores`` and ``decisions`` of the new rows, ``scores.<metric>`` and ``decisions.<metric>`` of a method that
-        has different ones for each, and ``learned_<name>`` for each learned attribute that was asked for.
+        ``scores`` (unless the estimator has decisions only) and ``decisions`` of the new rows, ``scores.<metric>`` and
+        ``decisions.<metric>`` of a method that has different ones for each, and ``learned_<name>`` for each learned
+        attribute that was asked for.
     fitting, predicting : Meter
         Seconds and memory.
     """
@@ -112,45 +113,51 @@ class Fit:
 
 
 def fit_on_rows(
-    model: MethodPipeline,
+    model: Any,
     X: Any,
-    Y: np.ndarray,
+    Y: Any,
     X_new: Any = None,
     *,
     sample_weight: np.ndarray | None = None,
     groups: np.ndarray | None = None,
     attributes: Iterable[str] = (),
+    predict: Callable[[Any, Any], tuple[Any, Any]] | None = None,
 ) -> Fit:
     """Fit an estimator and score new rows, with one thread of each numerical library.
 
     Parameters
     ----------
-    model : MethodPipeline
-        See `estimator_of`.
+    model : estimator
+        A `MethodPipeline`, see `estimator_of`, or with ``predict`` anybody's.
     X : ndarray or CSR of shape (n, d)
-        Training rows: features, or base scores.
+        Training rows: features, or base scores; of others whatever their `fit` takes.
     Y : ndarray of shape (n, q)
         Their labels, -1 where not observed.
     X_new : ndarray or CSR of shape (m, d), optional
         Rows to score.
     sample_weight, groups : ndarray of shape (n,), optional
     attributes : iterable of str
-        Learned attributes to return, where the estimator has them; ``<step>__<attribute>`` of a step.
+        Learned attributes of a `MethodPipeline` to return, where it has them; ``<step>__<attribute>`` of a step.
+    predict : callable, optional
+        Returns scores, or None, and decisions of a fitted estimator and rows.
 
     Raises
     ------
     MethodError
         Labels are not observed, and the method cannot learn from such; or it refuses its arguments.
     """
-    if has_unobserved(Y):  # an estimator of another package would take -1 for a class
+    if isinstance(model, MethodPipeline) and has_unobserved(Y):  # a step of another package would take -1 for a class
         check_learns_from_missing(model)
+    given = {"sample_weight": sample_weight, "groups": groups}
     arrays: dict[str, np.ndarray] = {}
     fitting, predicting = Meter(), Meter()
     with one_thread(), fitting:  # here: building may have loaded another BLAS
-        model.fit(X, Y, sample_weight, groups=groups)
+        model.fit(X, Y, **{name: value for name, value in given.items() if value is not None})
     if X_new is not None:
         with one_thread(), predicting:
-            arrays["scores"], arrays["decisions"] = model.predict_with_scores(X_new)
+            scores, arrays["decisions"] = (predict or MethodPipeline.predict_with_scores)(model, X_new)
+        if scores is not None:
+            arrays["scores"] = scores
         if hasattr(model, "predict_measures"):
             for metric, (scores, decisions) in model.predict_measures(X_new).items():
                 arrays[f"scores.{metric}"], arrays[f"decisions.{metric}"] = scores, decisions.astype(np.uint8)

@@ -31,7 +31,7 @@ from multilab.cells.errors import ExperimentError
 from multilab.cells.method import InnerFolds, Method, class_names, load_method, located, without_gate_case
 from multilab.cells.records import check_record, is_plain
 from multilab.cells.rows import tables_without_rows
-from multilab.cells.settings import ObservedShare, Tuning
+from multilab.cells.settings import ObservedShare, Tuning, with_optuna_names
 from multilab.cells.store import Store
 from multilab.core import MultilabError, canonical_json, conf_dir, read_json
 from multilab.core.settings import HydraLoader, parse_yaml
@@ -187,7 +187,7 @@ class Inventory:
         texts += [f"{name}={setting_text(value)}" for name, value in argument_changes(before, after).items()]
         if "tune" in parts:
             block = {**vars(Tuning()), "n_trials": None}
-            changed = argument_changes(block, {**block, **parts["tune"], "search": None})
+            changed = argument_changes(block, {**block, **with_optuna_names(parts["tune"]), "search": None})
             texts += [f"tune.{name}={setting_text(value)}" for name, value in changed.items()]
         observed = _observed(parts)
         texts += [f"observed={observed}"] if observed else []
@@ -248,15 +248,22 @@ class Inventory:
             base_scores=tuple(member.method for member in members),
             inner_cv=inner or (loaded.inner_cv if loaded else InnerFolds()),
             save_attributes=tuple(parts.get("save_attributes", ())),
-            search=tune.pop("search", {}),
+            search=self._in_order(cell, tune.pop("search", {})),
             seed_name=parts.get("seed_name", ""),
         )
         protocol = canonical_json(cell.protocol or {})
         table = {"encoder": parts.get("encoder", ""), "groups": parts.get("groups", False)}
         ref = SplitRef(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"], **table)
-        tuning = Tuning(**tune) if tune else None
+        tuning = Tuning.from_mapping(with_optuna_names(tune)) if tune else None
         alone = parts.get("measure") == "alone"
         return Cell(parts["kind"], ref, method, parts["seed"], tuning, alone, _observed(parts))
+
+    def _in_order(self, cell: StoredCell, space: dict[str, Any]) -> dict[str, Any]:
+        """Return a search space in the order in which its arguments were drawn; records are sorted."""
+        with contextlib.suppress(OSError), (self.store.path(cell.key) / "trials.csv").open(encoding="utf-8") as file:
+            drawn = [name for name in file.readline().rstrip("\n").split(",") if name in space]
+            return {**{name: space[name] for name in drawn}, **space}
+        return space
 
     def metrics(self, cell: StoredCell, conventions: str = "default") -> dict[str, float]:
         """Return all metrics of a finished train cell, from its stored scores.

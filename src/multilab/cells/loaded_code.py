@@ -6,16 +6,17 @@ waste, so `reached` follows the imports of the classes and functions that comput
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from multilab.cells.environment import installed_version, package_commit
 from multilab.cells.store import Store
-from multilab.core.digests import sha256_digest
+from multilab.core.digests import sha256_digests
 from multilab.core.external_code import imports_in
 
 __all__ = ["code_of", "files_today", "loaded_files", "note_loaded", "package_files", "reached"]
@@ -44,29 +45,31 @@ def package_files() -> dict[str, str]:
     return {".".join((_PACKAGE.name, *f.with_suffix("").parts)).removesuffix(".__init__"): f.as_posix() for f in files}
 
 
-def _digest(file: str) -> str | None:
-    """Return the beginning of the sha256 of a file: one of the package, or one with a complete path."""
-    try:
-        return sha256_digest((_PACKAGE / file).read_bytes())[:12]
-    except OSError:
-        return None
+def _digests(files: Iterable[str]) -> dict[str, str]:
+    """Return the beginning of the sha256 of files that exist: of the package, or with a complete path."""
+    contents = {}
+    for file in files:
+        with contextlib.suppress(OSError):
+            contents[file] = (_PACKAGE / file).read_bytes()
+    return {file: digest[:12] for file, digest in sha256_digests(contents).items()}
 
 
-def _as_loaded(module: str, file: str) -> str | None:
-    """Return the digest that the file of a module had when this process first saw it loaded, None if it is not."""
-    if file not in _loaded and module in sys.modules and (digest := _digest(file)):
-        _loaded[file] = digest
-    return _loaded.get(file)
+def _as_loaded(files: Mapping[str, str]) -> dict[str, str]:
+    """Return the digests that files, by their modules, had when this process first saw them loaded."""
+    if new := [file for name, file in files.items() if name in sys.modules and file not in _loaded]:
+        _loaded.update(_digests(new))
+    return {file: _loaded[file] for file in files.values() if file in _loaded}
 
 
 def loaded_files() -> dict[str, str]:
     """Return the digests of the package's files that this process has loaded, as they were when first seen."""
-    return {file: digest for module, file in package_files().items() if (digest := _as_loaded(module, file))}
+    return _as_loaded(package_files())
 
 
 def files_today() -> dict[str, str | None]:
     """Return the digests of the files that a computation would use now: as this process has loaded them, or on disk."""
-    return {file: _digest(file) for file in package_files().values()} | loaded_files()
+    files = package_files().values()
+    return {**dict.fromkeys(files), **_digests(files), **loaded_files()}
 
 
 def note_loaded(item: Any) -> None:
@@ -77,8 +80,10 @@ def note_loaded(item: Any) -> None:
 
 def _own_files(item: Any) -> dict[str, str]:
     """Return the digests of the user's modules that compute an item, as they were when first seen."""
-    paths = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(item.own_modules())}
-    return {name: digest for name, path in paths.items() if path and (digest := _as_loaded(name, path))}
+    found = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(item.own_modules)}
+    paths = {name: path for name, path in found.items() if path}
+    digests = _as_loaded(paths)
+    return {name: digests[path] for name, path in paths.items() if path in digests}
 
 
 def code_of(item: Any, reads: Iterable[Any], store: Store) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def reached(item: Any) -> frozenset[str]:
     Code runs only if what computes the result imports it, however many steps away. Classes in settings and metrics are
     looked up by name, and are in ``item.code()``. A user's own files may import anything.
     """
-    if item.own_modules():
+    if item.own_modules:
         return frozenset(package_files().values())
     modules = frozenset(getattr(thing, "__module__", None) or thing.__name__ for thing in item.code())
     return _imported_from(modules) | {"cells/rows.py"}  # which imports the encoder, too, for tables only

@@ -7,14 +7,18 @@ import json
 from typing import Any
 
 from multilab import datasets, model_selection
+from multilab.cells.errors import ExperimentError
 
 __all__ = ["forget_loaded", "loaded_dataset", "loaded_splits"]
 
 
 @functools.lru_cache(maxsize=2)
-def loaded_dataset(name: str) -> Any:
-    """Return a dataset."""
-    return datasets.load(name)
+def loaded_dataset(name: str, digest: str) -> Any:
+    """Return a dataset; refuse one with another digest: another command may replace a table meanwhile."""
+    data = datasets.load(name)
+    if data.digest != digest:
+        raise ExperimentError(f"{name} has changed since this command began; run it again")
+    return data
 
 
 @functools.lru_cache(maxsize=2)

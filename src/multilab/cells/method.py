@@ -147,18 +147,11 @@ class Method:
         """Return the settings that affect the fitted estimator."""
         return {"_target_": self.target, **self.params}
 
+    @functools.cached_property
     def key_settings(self) -> dict[str, Any]:
-        """Return the arguments that differ from the defaults of their class, of classes in files without the module."""
-        settings: dict[str, Any] = _without_defaults(self.identity(), set(self._outside_code.files))
+        """The arguments that differ from the defaults of their class, of classes in files without the module."""
+        settings: dict[str, Any] = _without_defaults(self.identity(), set(self.outside.files))
         return settings
-
-    def own_files(self) -> list[str]:
-        """Return the digests of the user's files that the settings name, with all that these import."""
-        return sorted(set(self._outside_code.files.values()))
-
-    def own_modules(self) -> frozenset[str]:
-        """Return the names of the modules in these files."""
-        return self._outside_code.modules
 
     def code(self, steps: Collection[Any] = ()) -> list[Any]:
         """Return the classes that the settings name, the metrics these choose by, and further steps.
@@ -174,7 +167,7 @@ class Method:
         names = class_names(self.identity())
         classes = [located(name) for name in names]
         metrics = named_metrics({*names_in(self.identity()), *names_in([_defaults(name) for name in names])})
-        code = reached(tuple(classes), self.own_modules())
+        code = reached(tuple(classes), self.outside.modules)
         if any(thing in (defined, find_metric, score_all) for thing in code if callable(thing)):
             metrics += named_metrics(set(strings_in(code, "multilab.metrics"))) or (
                 [] if metrics else named_metrics(ALL_METRICS)
@@ -183,11 +176,7 @@ class Method:
 
     def versions(self, steps: Collection[Any] = ()) -> dict[str, list[int]]:
         """Return the declared versions of `code`."""
-        return declared_versions(self.code(steps), self.own_modules())
-
-    def distributions(self) -> dict[str, str]:
-        """Return the versions of the distributions that the settings and own files name, except :data:`LIBRARIES`."""
-        return self._outside_code.distributions
+        return declared_versions(self.code(steps), self.outside.modules)
 
     def check_installed(self) -> None:
         """Raise an ExperimentError with the install command if packages of the settings are missing.
@@ -203,7 +192,8 @@ class Method:
             raise ExperimentError(f"method {self.name}: {names} {verb} not installed: pip install {packages}")
 
     @functools.cached_property
-    def _outside_code(self) -> OutsideCode:
+    def outside(self) -> OutsideCode:
+        """The distributions, except :data:`LIBRARIES`, and the user's files that the settings name."""
         self.check_installed()
         targets = tuple(target for target in class_names(self.identity()) if not target.startswith("multilab."))
         if targets in _installed:

@@ -1,4 +1,4 @@
-"""A process for one cell, with the limits of time and memory of a study."""
+"""A process for one cell, with the limits of time and memory of a study; pools of processes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from multilab.cells.store import Store
 from multilab.datasets import prepared_meta
 
 if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.connection import Connection
 
-__all__ = ["CellProcess", "begin_worker", "expected_effort", "first_split", "reason_not_to_try", "run_cell_within"]
+__all__ = ["CellProcess", "expected_effort", "first_split", "reason_not_to_try", "run_cell_within", "worker_pool"]
 
 _WALL = 20
 """A process that computes nothing is killed after this multiple of its processor time."""
@@ -219,6 +220,18 @@ def _data_bytes() -> int:
             return next(int(line.split()[1]) * 1024 for line in stream if line.startswith("VmData:"))
     except (OSError, StopIteration):
         return 0
+
+
+def worker_pool(n_workers: int, fork: bool = True, fresh: bool = False) -> ProcessPoolExecutor:
+    """Return a pool of processes that end with this one; with ``fresh`` each item gets a new Python.
+
+    A forked worker is there in milliseconds, where a new Python takes half a second, but only Linux can do it, and only
+    safely in a process without threads.
+    """
+    from concurrent.futures import ProcessPoolExecutor
+
+    context = get_context("fork" if fork and not fresh and sys.platform == "linux" else "spawn")
+    return ProcessPoolExecutor(n_workers, context, begin_worker, max_tasks_per_child=1 if fresh else None)
 
 
 def begin_worker() -> None:

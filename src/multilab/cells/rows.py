@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from multilab import datasets
 from multilab.cells.cell import Cell, SplitRef, encoder_files, library_versions, split_refs
 from multilab.cells.errors import ExperimentError
 from multilab.cells.loaded_data import loaded_dataset, loaded_splits
@@ -28,7 +27,6 @@ from multilab.model_selection import indices_digest
 if TYPE_CHECKING:
     from multilab.cells.settings import Tuning
     from multilab.cells.store import Store
-    from multilab.datasets import Dataset
 
 __all__ = [
     "Rows",
@@ -81,7 +79,7 @@ class Rows:
 def indices(ref: SplitRef) -> tuple[np.ndarray, np.ndarray]:
     """Return the training and the test rows of a split."""
     if ref.split < 0:
-        every = np.arange(loaded_dataset(ref.dataset).Y.shape[0])
+        every = np.arange(loaded_dataset(ref.dataset, ref.dataset_digest).Y.shape[0])
         train, test = every, every[:0]
     else:
         splits = loaded_splits(ref.dataset, ref.protocol)
@@ -90,14 +88,14 @@ def indices(ref: SplitRef) -> tuple[np.ndarray, np.ndarray]:
     if ref.inner is None:
         return train, test
     folds, order, seed, index = ref.inner
-    inner = training_folds(loaded_dataset(ref.dataset).Y[train], folds, order, seed)[index]
+    inner = training_folds(loaded_dataset(ref.dataset, ref.dataset_digest).Y[train], folds, order, seed)[index]
     return train[inner[0]], train[inner[1]]
 
 
 def check_rows(ref: SplitRef) -> None:
     """Refuse data and rows that are not those of the key: another command may replace a table meanwhile."""
-    other_data = not ref.encoder and loaded_dataset(ref.dataset).digest != ref.dataset_digest
-    if other_data or (ref.split >= 0 and indices_digest(*indices(ref)) != ref.digest):
+    loaded_dataset(ref.dataset, ref.dataset_digest)
+    if ref.split >= 0 and indices_digest(*indices(ref)) != ref.digest:
         raise ExperimentError(f"{ref.dataset} has changed since this command began; run it again")
 
 
@@ -116,7 +114,9 @@ def inner_cells(cell: Cell, tuning: Tuning) -> list[Cell]:
     else:
         train, _ = indices(ref)
         seed = _seed(cell, "search folds")
-        folds = training_folds(loaded_dataset(ref.dataset).Y[train], tuning.folds, tuning.order, seed)
+        folds = training_folds(
+            loaded_dataset(ref.dataset, ref.dataset_digest).Y[train], tuning.folds, tuning.order, seed
+        )
         refs = [
             replace(
                 ref,
@@ -164,7 +164,10 @@ def rows_of(cell: Cell, store: Store) -> Rows:
     """
     ref = cell.split_ref
     train, test = indices(ref)
-    encoder, X = encoded_rows(ref, store) if ref.encoder else (None, loaded_dataset(ref.dataset).X)
+    if ref.encoder:
+        encoder, X = encoded_rows(ref, store)
+    else:
+        encoder, X = None, loaded_dataset(ref.dataset, ref.dataset_digest).X
     return _with_labels(cell, X[train], X[test], train, test, encoder)
 
 
@@ -181,7 +184,7 @@ def _with_labels(
     cell: Cell, X: Any, X_test: Any, train: np.ndarray, test: np.ndarray, encoder: TableEncoder | None = None
 ) -> Rows:
     ref = cell.split_ref
-    data = _table(ref.dataset, ref.dataset_digest) if ref.encoder else loaded_dataset(ref.dataset)
+    data = loaded_dataset(ref.dataset, ref.dataset_digest)
     groups = data.groups[train] if ref.groups else None
     Y, Y_test = data.Y[train], data.Y[test]
     if cell.observed:
@@ -261,7 +264,7 @@ def _encoded(dataset: str, digest: str, kind: str, training_rows: bytes, root: P
     try:
         return _read(path)
     except (OSError, ValueError):  # not there, or damaged
-        data = _table(dataset, digest)
+        data = loaded_dataset(dataset, digest)
         columns = with_grams(data.columns or ()) if kind == _GRAMS else data.columns or ()
         encoder = TableEncoder.learn(data.X.iloc[rows], columns, data.label_names)
         X = encoder.encode(data.X).X
@@ -278,14 +281,6 @@ def outdated_tables(store: Store) -> list[Path]:
 def tables_without_rows(store: Store) -> list[Path]:
     """Return the encoded tables of a time when their names did not depend on the training rows."""
     return sorted(store.root.glob(f"{_FOLDER}/*.npz"))
-
-
-@functools.lru_cache(maxsize=2)
-def _table(name: str, digest: str) -> Dataset:
-    data = datasets.load(name)
-    if data.digest != digest:
-        raise ExperimentError(f"{name} has changed since this command began; run it again")
-    return data
 
 
 def _bytes(path: Path, encoder: TableEncoder, X: Any) -> bytes:

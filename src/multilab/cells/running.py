@@ -19,6 +19,7 @@ from multilab.cells.cell import Cell
 from multilab.cells.errors import ExperimentError
 from multilab.cells.fit_costs import Meter, blas_libraries, one_thread
 from multilab.cells.fitting import estimator_of, fit_on_rows, score_out_of_fold
+from multilab.cells.learned import learned_file
 from multilab.cells.loaded_code import code_of, note_loaded
 from multilab.cells.method import Method
 from multilab.cells.pipeline import MethodPipeline
@@ -108,7 +109,7 @@ def run_cell(cell: Cell, store: Store) -> str | None:
             arrays, measured, files = _scores(cell, store) if cell.kind == "scores" else _train(cell, store)
         record.update(measured, status="done", cell_seconds=time.perf_counter() - began)
         record |= {**recorded_warnings(caught), "blas": blas_libraries(), "code": code_of(cell, cell.reads, store)}
-        store.write(cell.key, arrays, record, _config(cell), files)
+        store.write(cell.key, arrays, record, _config(cell, record), files)
         if cell.tune:
             # After the cell is stored: a run that is killed before that continues its search from the journal.
             store.drop_journals(cell.key)
@@ -152,7 +153,11 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
         model, rows.X_train, rows.Y_train, rows.X_test, groups=rows.groups, attributes=method.save_attributes
     )
     inputs = {"input_seconds": sum(_fit_seconds(store.record(read.key)) for read in cell.reads)}
-    return fit.arrays, fit.costs() | inputs | tuned, files
+    noted: dict[str, Any] = {}
+    if cell.split_ref.split == 0 and cell.split_ref.inner is None:  # runs show what was learned on the first split
+        more, noted = learned_file(fit.model, rows.X_train, rows.Y_train, method.save_attributes)
+        files |= more
+    return fit.arrays, fit.costs() | inputs | tuned | noted, files
 
 
 def _fit_seconds(record: Mapping[str, Any]) -> float:
@@ -186,7 +191,7 @@ def _environment(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _config(cell: Cell) -> str:
-    content = {"cell": cell.label, "protocol": json.loads(cell.split_ref.protocol), **cell.identity}
-    content["method"] = cell.method.identity()
+def _config(cell: Cell, record: Mapping[str, Any]) -> str:
+    content = {"cell": record["label"], "protocol": json.loads(cell.split_ref.protocol), **cell.identity}
+    content["method"] = record["settings"]
     return yaml.dump(content, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)

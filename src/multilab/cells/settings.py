@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
 from multilab.cells.conf import check_setting_names
 from multilab.cells.errors import ExperimentError
 from multilab.core.messages import unknown_name
-from multilab.core.settings import NOT_IN_KEY, OMITTED_AT_DEFAULT, convert, identity
+from multilab.core.settings import IN_KEY_AS, NOT_IN_KEY, OMITTED_AT_DEFAULT, convert, identity
 
 if TYPE_CHECKING:
     from multilab.cells.cell import Cell
 
-__all__ = ["SAMPLERS", "CellLimits", "ObservedShare", "Tuning"]
+__all__ = ["OPTUNA_IN_KEYS", "CellLimits", "ObservedShare", "Tuning", "with_optuna_names"]
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[  # an integer stays one: it is part of keys
     Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)] | None, Meta(description="a number of seconds > 0")
 ]
-Sampler = Literal["tpe", "random", "qmc", "grid"]
-SAMPLERS: tuple[str, ...] = get_args(Sampler)
+OPTUNA_IN_KEYS = {
+    "TPESampler": "tpe",
+    "RandomSampler": "random",
+    "QMCSampler": "qmc",
+    "GridSampler": "grid",
+    "NopPruner": "none",
+    "MedianPruner": "median",
+}
+"""Classes of Optuna, as settings name them, and their spelling in keys."""
+
 _HIDDEN = ("missing", "absent")
 
 
@@ -109,13 +117,14 @@ class Tuning:
         Key of `multilab.metrics.score_all`; its direction is looked up.
     conventions : str
         Preset of the metrics.
-    sampler : {"tpe", "random", "qmc", "grid"}
-        ``qmc`` covers the space evenly with a scrambled Sobol sequence; ``grid`` tries all points of a space of
-        ``choices``.
+    sampler : {"TPESampler", "RandomSampler", "QMCSampler", "GridSampler"}
+        Class of Optuna. ``QMCSampler`` covers the space evenly with a scrambled Sobol sequence; ``GridSampler`` tries
+        all points of a space of ``choices``.
     timeout : float, optional
         Seconds after which no new trial starts; at least one trial is finished.
-    pruner : {"none", "median"}
-        ``median`` stops a trial whose running mean over the inner folds is worse than the median of earlier trials.
+    pruner : {"NopPruner", "MedianPruner"}
+        Class of Optuna. ``MedianPruner`` stops a trial whose running mean over the inner folds is worse than the median
+        of earlier trials.
     members : bool
         Whether the base methods of a stack are also tuned, each by itself on the complete training set. Their tuned
         arguments are then used in the inner folds on which the stack is tuned.
@@ -128,9 +137,13 @@ class Tuning:
     order: AtLeastOne = 1
     metric: str = "ranking_loss"
     conventions: str = "default"
-    sampler: Sampler = "tpe"
+    sampler: Literal["TPESampler", "RandomSampler", "QMCSampler", "GridSampler"] = field(
+        default="TPESampler", metadata={IN_KEY_AS: OPTUNA_IN_KEYS}
+    )
     timeout: Seconds = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    pruner: Literal["none", "median"] = field(default="none", metadata=OMITTED_AT_DEFAULT)
+    pruner: Literal["NopPruner", "MedianPruner"] = field(
+        default="NopPruner", metadata={IN_KEY_AS: OPTUNA_IN_KEYS, **OMITTED_AT_DEFAULT}
+    )
     members: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     storage: str | None = field(default=None, metadata=NOT_IN_KEY)
 
@@ -158,6 +171,12 @@ class Tuning:
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide a result, for the key of a cell."""
         return identity(self)
+
+
+def with_optuna_names(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a search in a record, where two are spelt as in keys, with Optuna's names of these."""
+    names = {key: name for name, key in OPTUNA_IN_KEYS.items()}
+    return {**block, **{at: names.get(str(block[at]), block[at]) for at in ("sampler", "pruner") if at in block}}
 
 
 def search_module() -> Any:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multilab.cells.errors import ExperimentError
-from multilab.core import locks, parse_json, read_json, store_dir
-from multilab.core.digests import sha256_digest
+from multilab.core import locks, read_json, store_dir
+from multilab.core.digests import sha256_digests
 from multilab.core.locks import owner_of, running_journals
 
 if TYPE_CHECKING:  # the stage `keys` imports this module
@@ -56,14 +56,15 @@ class Store:
         """Return the sha256 of the cell's files, or ``None`` if it is missing, unfinished, damaged or another cell."""
         folder = self.path(key)
         try:
-            digests = read_json(folder / "DONE")
-            for name, digest in digests.items():
-                sha256, record_key = _read(folder / name)
-                if sha256 != digest or record_key not in (None, key):  # the latter: a folder that was copied or renamed
-                    return None
-        except (OSError, ValueError, AttributeError, KeyError, TypeError):
+            with os.scandir(folder) as files:
+                stats = {file.name: file.stat() for file in files}
+            # The clock of the kernel ticks every few milliseconds: what changed just now may change again unseen.
+            settled = all(time.time_ns() - stat.st_ctime_ns > 50_000_000 for stat in stats.values())
+            # The change time is part of the cache key: programs can set back the modification time, but not this one.
+            states = ((n, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for n, s in stats.items())
+            return (_verified if settled else _verified.__wrapped__)(folder, frozenset(states))
+        except OSError:
             return None
-        return digests if "arrays.npz" in digests and "record.json" in digests else None
 
     def arrays_digest(self, key: str) -> str:
         """Return the sha256 of the arrays of a finished cell, as its ``DONE`` says; empty if it is not finished."""
@@ -129,20 +130,13 @@ class Store:
     def _finish(self, key: str, files: Mapping[str, bytes], record: Mapping[str, Any]) -> None:
         """Write the folder of a finished cell."""
         contents = {**files, "record.json": json.dumps({**record, "key": key}, indent=1, sort_keys=True).encode()}
-        done = {name: sha256_digest(content) for name, content in sorted(contents.items())}
-        contents["DONE"] = json.dumps(done, indent=1).encode()
+        contents["DONE"] = json.dumps(sha256_digests(contents), indent=1, sort_keys=True).encode()
         self._write_folder(key, contents)
 
     def _write_folder(self, key: str, contents: Mapping[str, bytes]) -> None:
         """Write the files of a cell to a temporary folder, then rename it."""
-
-        def make(owner: str) -> Path:
-            folder = self.root / f"{_TEMPORARY}{owner}-{key}"
-            folder.mkdir(parents=True)
-            return folder
-
         # Locked until it has its name, so that `sweep` in another process does not take it for dead.
-        folder, handle = locks.new(make)
+        folder, handle = locks.new(self.root / _TEMPORARY, f"-{key}", os.makedirs)
         try:
             for name, content in contents.items():
                 # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
@@ -206,21 +200,18 @@ class Store:
         return sum(_remove_dead(folder, folder.name.removeprefix(_TEMPORARY)) for folder in folders)
 
 
-def _read(path: Path) -> tuple[str, str | None]:
-    """Return the sha256 of a file of a cell and, of a record, the key in it; an unchanged file is read once."""
-    state = path.stat()
-    # The kernel's clock ticks every few milliseconds: a file changed just now may be changed again at the same time.
-    settled = time.time_ns() - state.st_ctime_ns > 50_000_000
-    # The change time is part of the cache key: programs can set back the modification time, but not this one.
-    read = _read_once if settled else _read_once.__wrapped__
-    return read(path, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-
-
 @functools.lru_cache(maxsize=100_000)
-def _read_once(path: Path, *_: int) -> tuple[str, str | None]:
-    content = path.read_bytes()
-    key = str(parse_json(content)["key"]) if path.name == "record.json" else None
-    return sha256_digest(content), key
+def _verified(folder: Path, states: frozenset[tuple[Any, ...]]) -> dict[str, str] | None:
+    """Return the digests in ``DONE`` if they are those of the files; unchanged files are read once."""
+    try:
+        done: dict[str, str] = json.loads((folder / "DONE").read_bytes())
+        if not {"arrays.npz", "record.json"} <= done.keys() <= {name for name, *_ in states}:
+            return None
+        contents = {name: (folder / name).read_bytes() for name in done}
+        named = json.loads(contents["record.json"])["key"]  # of a folder that was copied or renamed it is another
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):  # an OSError may be none the next time
+        return None
+    return done if sha256_digests(contents) == done and named == folder.name else None
 
 
 def is_storage_failure(error: BaseException) -> bool:

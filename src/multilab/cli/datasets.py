@@ -70,7 +70,8 @@ def show_card(name: str) -> None:
 
 @datasets.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, type=DATASET)
-def fetch(names: tuple[str, ...]) -> None:
+@click.option("--copy", is_flag=True, help="Copy files that are elsewhere to data/raw/NAME, as the pipeline does.")
+def fetch(names: tuple[str, ...], copy: bool) -> None:
     """Download the files of datasets and verify them.
 
     \b
@@ -82,8 +83,25 @@ def fetch(names: tuple[str, ...]) -> None:
     from multilab.datasets import fetch as fetch_files
 
     for name in names:
-        for path in fetch_files(name):
+        for path in fetch_files(name, copy=copy):
             print(path)
+
+
+@datasets.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=DATASET)
+def prepare(names: tuple[str, ...]) -> None:
+    """Read datasets into matrices.
+
+    \b
+    multilab datasets prepare emotions genes-toy
+
+    They are in data/prepared/NAME: this is the stage `preprocess` of the pipeline data/dvc.yaml. Counts and digests
+    are those of the cards. Other commands prepare what they need themselves.
+    """
+    from multilab.datasets import prepare as prepare_files
+
+    for name in names:
+        print(prepare_files(name, as_output=True).path)
 
 
 @datasets.command()

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from multilab.core import MultilabError, data_dir, experiment_dir, store_dir
-from multilab.core.messages import NO_HYDRA, closest, pip_install, printable
+from multilab.core.messages import closest, pip_install, printable
 from multilab.core.shell import command
 from multilab.core.text import docstring
 
@@ -48,7 +48,7 @@ _CORE_STEPS = (
 )
 
 _SAME_NAME = (
-    *("dvc", "filelock", "fsspec", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "pyarrow", "requests"),
+    *("dvc", "filelock", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "pyarrow", "requests"),
     *("rich", "skops", "sqlalchemy", "uvicorn"),
 )
 _LABORATORY = {"hydra": "hydra-core", "PIL": "pillow"} | {name: name for name in _SAME_NAME}
@@ -230,8 +230,6 @@ def _one_line(argv: list[str], error: Exception) -> str | None:
     if isinstance(error, MultilabError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and (missing := (error.name or "").partition(".")[0]) in _LABORATORY:
-        if missing == "hydra" and sys.version_info >= (3, 14):
-            return f"{_called(argv)} needs {missing}. {NO_HYDRA}"
         command_line = pip_install(_LABORATORY[missing], extra="lab")
         return f"{_called(argv)} needs {missing}, which the core install leaves out: {command_line}"
     if isinstance(error, OSError) and error.errno is not None:

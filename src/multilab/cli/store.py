@@ -1,4 +1,4 @@
-"""The commands about the store of results: look into it, copy it, clean it, and keep the keys of committed results."""
+"""The commands about the store of results: look into it, clean it, and add to committed results."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 import math
 import os
 import shutil
-import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,21 +23,18 @@ from multilab.core.text import excerpt, visible
 if TYPE_CHECKING:
     from multilab.cells.inventory import Inventory, StoredCell
     from multilab.cells.store import Store
-    from multilab.experiments.remotes import Remote
 
 _AT_ONCE = 50  # cells recomputed in one temporary store
 _SHOWN = 10  # changed files in the table of a key
-_THREADS = 4  # cells copied at the same time: a remote waits for the network, not for the processor
 
 _dataset = click.option("--dataset", type=DATASET, metavar="NAME,...", help="Datasets; patterns such as 'yahoo-*' too.")
 _method = click.option("--method", type=METHOD, metavar="NAME,...", help="Methods; patterns such as 'mlwse_*' too.")
 _study = click.option("--study", type=STUDY, required=True, help="The study.")
-_some_study = click.option("--study", type=STUDY, help="Only the cells of a study.")
 
 
 @click.group()
 def store() -> None:
-    """Inspect, copy and clean stored results.
+    """Inspect and clean stored results.
 
     A KEY may be shortened.
     """
@@ -205,44 +201,6 @@ def clean(dataset: str | None, method: str | None, outdated: bool, unchecked: bo
         print(f"{what}, {total / 1e6:.1f} MB would be removed; --yes removes them")
     if waiting:
         print(f"{waiting} half-written folders: those of dead processes are removed, by --yes or by the next run")
-
-
-@store.command()
-@click.argument("remote", required=False)
-@_some_study
-def push(remote: str | None, study: str | None) -> int:
-    """Copy missing cells from the store to a REMOTE.
-
-    Damaged cells are listed and not copied. REMOTE is a folder, an address (s3://..., ssh://...) or the name of a DVC
-    remote; the default is DVC's default remote. An interrupted copy continues.
-    """
-    from multilab.cells.store import Store
-    from multilab.experiments.remotes import open_remote
-
-    results, there = Store(), open_remote(remote)
-    keys = set(results.finished())
-    keys &= _keys_of(study) if study else keys
-    missing = keys - _present(there)
-    return _transfer("push", there, missing, len(keys), lambda key: there.send(results, key))
-
-
-@store.command()
-@click.argument("remote", required=False)
-@_some_study
-def pull(remote: str | None, study: str | None) -> int:
-    """Copy missing cells from a REMOTE to the store.
-
-    Cells are verified on arrival. REMOTE: see `multilab store push --help`.
-    """
-    from multilab.cells.store import Store
-    from multilab.experiments.remotes import open_remote
-
-    results, there = Store(), open_remote(remote)
-    keys = _present(there)
-    keys &= _keys_of(study) if study else keys
-    missing = {key for key in keys if not results.has(key)}
-    results.sweep()
-    return _transfer("pull", there, missing, len(keys), lambda key: there.fetch(results, key))
 
 
 def _line(cell: StoredCell, state: str, size: int, score: str, inventory: Inventory) -> str:
@@ -459,56 +417,3 @@ def outdated_caches(store: Store) -> Iterator[tuple[Path, str]]:
         yield path, "outdated: encoded tables"
     for path in outdated_metrics(store):
         yield path, "outdated: kept metrics"
-
-
-def _keys_of(study: str) -> set[str]:
-    """Return the keys of all cells of a study: those of its columns, those they read, those of its analyses."""
-    from multilab.experiments.plan import Plan
-    from multilab.experiments.study import load_study
-
-    plan = Plan(load_study(study))
-    cells = [*plan.cells, *(unit.cell for unit in plan.units if unit.cell)]
-    return {unit.key for unit in plan.units} | {
-        key for cell in cells for key in (cell.key, *(c.key for c in cell.reads))
-    }
-
-
-def _present(remote: Remote) -> set[str]:
-    try:
-        return remote.keys()
-    except Exception as error:  # whatever the file system raises
-        raise _unreachable(remote, error) from error
-
-
-def _transfer(verb: str, remote: Remote, keys: Collection[str], total: int, copy: Callable[[str], None]) -> int:
-    """Copy cells one by one; print those that are refused and how many were copied."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from multilab.cells.progress import ProgressBar
-
-    began, refused = time.perf_counter(), {}
-
-    def attempt(key: str) -> tuple[str, str]:
-        try:
-            copy(key)
-        except MultilabError as error:
-            return key, str(error)
-        return key, ""
-
-    with ThreadPoolExecutor(_THREADS) as pool:
-        try:
-            for key, reason in ProgressBar(f"{verb}: cells")(pool.map(attempt, sorted(keys)), len(keys)):
-                if reason:
-                    refused[key] = reason
-        except Exception as error:  # whatever the file system raises
-            raise _unreachable(remote, error) from error
-    for key, reason in refused.items():
-        print(f"refused: {key}: {reason}", file=sys.stderr)
-    counts = f"{total} cells, {total - len(keys)} there already, {len(keys) - len(refused)} copied"
-    print(f"{verb} {remote.name}: {counts}, {time.perf_counter() - began:.1f} s")
-    return int(bool(refused))
-
-
-def _unreachable(remote: Remote, error: Exception) -> ExperimentError:
-    reason = " ".join(str(error).split())[:200] or type(error).__name__
-    return ExperimentError(f"{remote.name}: {reason}; what was copied is kept, the same command continues")

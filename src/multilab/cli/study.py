@@ -42,23 +42,26 @@ def study() -> None:
 def new(name: str) -> None:
     """Write the settings and the pipeline of a new study.
 
-    It writes conf/study/NAME.yaml, for you to edit, and reports/NAME/dvc.yaml. For an existing study, it writes only
-    the pipeline, whose plots follow the headline metric. NAME consists of letters, digits, - and _.
+    It writes conf/study/NAME.yaml, for you to edit, reports/NAME/dvc.yaml, and adds the data sets to data/dvc.yaml.
+    For an existing study, it writes only the pipelines. NAME consists of letters, digits, - and _.
     """
     from multilab.cells.conf import names, new_settings_dir
-    from multilab.experiments.dvc_files import pipeline_path, pipeline_text, run_command, settings_text
+    from multilab.experiments.dvc_files import pin_version, run_command, settings_text, write_pipeline
     from multilab.experiments.study import check_study, load_study
 
     if not name.replace("-", "").replace("_", "").isalnum():
         raise click.BadParameter(f"{name!r} has other characters than letters, digits, - and _.", param_hint="NAME")
-    settings, pipeline = new_settings_dir() / "study" / f"{name}.yaml", pipeline_path(name)
+    settings = new_settings_dir() / "study" / f"{name}.yaml"
     if name not in names("study"):
         write_atomically(settings, settings_text(name))
         print(f"{short_path(settings)}  the datasets, methods and metrics of the study: edit it")
     described = load_study(name)
     check_study(described)
-    write_atomically(pipeline, pipeline_text(described))
-    print(f"{short_path(pipeline)}  its pipeline; when the headline changes, run `multilab study new {name}` again")
+    pipeline, data = write_pipeline(described)
+    print(f"{short_path(pipeline)}  its pipeline; after a change of its data sets or methods, run this command again")
+    print(f"{short_path(data)}  the pipeline of the data sets")
+    if pinned := pin_version():
+        print(f"{pinned}  pins the version of multilab, which the stages depend on")
     here = f"{command('multilab')} study run --study {name}"
     without = "" if run_command(name) == here else f" (without DVC: {here})"
     print(f"Next: {run_command(name)}{without}")
@@ -81,15 +84,15 @@ def run(study: str, fresh: bool) -> int:
     described = load_study(study)
     check_study(described)
     plan = Plan(described)
-    stages.keys(plan)
-    stages.preprocess(plan)
+    stages.preprocess(described)
     if fresh and (code := stages.refresh(plan)):
         return code
     for execute in (stages.base_scores, stages.train, stages.analyses):
         if code := execute(plan):
             return code
     stages.evaluate(plan)
-    page = _write_report(described)
+    _write_statistics(described)
+    page = _write_page(study)
     _publish(described, tracking())
     print(f"report: {page}")
     return 0
@@ -106,27 +109,25 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     It needs neither data nor cells.
     """
     from multilab.cells.execute import parallel_map
-    from multilab.experiments.receipts import PAGE
-    from multilab.experiments.stages import restore_tables
-    from multilab.models.mlflow_store import runs_text, tracking
+    from multilab.experiments.dvc_files import PAGE
+    from multilab.models.mlflow_store import tracking, ui_text
     from multilab.reports import finding_text, headline_markdown
-    from multilab.reports.all_pages import all_pages, overview, study_page
+    from multilab.reports.all_pages import all_pages, overview
 
     if every:
         return all_pages(parallel_map)
     folder = report_dir(study)
     if not folder.is_dir():
         raise ExperimentError(f"{folder} does not exist; run `{command('multilab')} study run --study {study}`")
-    restore_tables(study)
     page = folder / PAGE
     if not headline or not page.is_file():
-        page = study_page(folder)
+        page = _write_page(study)
     if readme:
         overview(folder.parent)
     if headline:
         _show(headline_markdown(folder))
         print(f"\n{finding_text(folder)}\n")
-        print(f"runs:    {runs_text(tracking()['uri'], study)}")
+        print(f"runs:    {ui_text(tracking()['uri'])}")
     print(f"report:  {page.resolve()}")
     return 0
 
@@ -271,36 +272,6 @@ def _publish_runs(where: dict[str, str]) -> int:
 # ---------------------------------------------------------------- the stages, which DVC calls
 
 
-@study.command(hidden=True)
-@study_option()
-@click.option("--adopt", is_flag=True, help="Also record all stages as done, for results in reports/STUDY.")
-def keys(study: str, adopt: bool) -> None:
-    """Write what identifies the work of each stage.
-
-    DVC runs the stages again whose file in .plan/STUDY changed. This one runs on every `dvc repro`, and prepares the
-    data first. It also writes the settings that `dvc params` shows. With --adopt the cells must be those of today's
-    settings and versions; `dvc commit -f` on the pipeline file then accepts the results.
-    """
-    from multilab.experiments import stages
-    from multilab.experiments.receipts import has_page
-
-    plan = _plan(study)
-    stages.keys(plan, adopt)
-    if adopt and not has_page(plan.study):  # else the stage that builds it would run
-        from multilab.reports.all_pages import study_page
-
-        study_page(report_dir(study))
-
-
-@study.command(hidden=True)
-@study_option()
-def preprocess(study: str) -> None:
-    """Fetch, verify and parse the datasets of a study into the prepared store."""
-    from multilab.experiments import stages
-
-    stages.preprocess(_plan(study))
-
-
 @study.command("base-scores", hidden=True)
 @study_option()
 @engine_options
@@ -313,8 +284,8 @@ def base_scores(study: str) -> int:
 
 @study.command(hidden=True)
 @study_option()
-@click.option("--method", type=METHOD, help="Only this method; writes no receipt.")
-@click.option("--dataset", type=DATASET, help="Only this dataset; writes no receipt.")
+@click.option("--method", type=METHOD, help="Only this method; writes no pack.")
+@click.option("--dataset", type=DATASET, help="Only this dataset; writes no pack.")
 @engine_options
 def train(study: str, method: str | None, dataset: str | None) -> int:
     """Fit and score the methods of a study over its datasets and splits.
@@ -346,8 +317,8 @@ def analyses(study: str) -> int:
 def evaluate(study: str) -> None:
     """Compute the metrics of a study from its stored scores.
 
-    Writes scores.csv.gz, keys.csv (the cell behind each score), measured.csv (times, memory) and, for tuned cells,
-    tuned.csv (what the searches chose).
+    Writes scores.csv.gz, keys.csv (the cell behind each score) and, for tuned cells, tuned.csv (what the searches
+    chose). Seconds and memory of cells that measured.csv lacks are added to it; `multilab study costs` writes it anew.
     """
     from multilab.experiments import stages
 
@@ -357,38 +328,61 @@ def evaluate(study: str) -> None:
 @study.command(hidden=True)
 @study_option()
 def stats(study: str) -> None:
-    """Compare the methods of a study and build its report.
+    """Compare the methods of a study.
 
-    Writes statistics.json.gz, metrics.json, the verdicts and index.html. Each variant of two methods or more is
+    Writes statistics.json.gz, metrics.json and the verdicts. Each variant of two methods or more is
     compared by itself in statistics-VARIANT.json.gz, of the same form.
     """
-    from multilab.experiments.stages import restore_tables
-    from multilab.experiments.study import load_study
+    _write_statistics(_plan(study).study)
 
-    restore_tables(study)
-    _write_report(load_study(study))
+
+@study.command()
+@study_option()
+def costs(study: str) -> int:
+    """Write the costs of a study anew.
+
+    Writes what the store knows of seconds and memory to measured.csv, and the machine to environment.json. Stages only
+    add cells that measured.csv lacks, so that the files do not change with every run. Of results that came from a pack
+    nothing is known here.
+    """
+    from multilab.cells.store import Store
+    from multilab.experiments.stages import keep_costs
+
+    plan = _plan(study)
+    keep_costs(plan, Store(), again=True)
+    print(f"{report_dir(study) / 'measured.csv'}  what was measured on this machine")
+    return 0
 
 
 def _plan(study: str) -> Plan:
+    from multilab.experiments.dvc_files import check_pinned_version
     from multilab.experiments.plan import Plan
     from multilab.experiments.study import load_study
 
+    check_pinned_version()
     return Plan(load_study(study))
 
 
-def _write_report(study: Study) -> Path:
-    """Do the work of the stage ``stats``; return the page."""
+def _write_statistics(study: Study) -> None:
+    """Do the work of the stage ``stats``."""
     from multilab.cells.progress import StageLine
-    from multilab.experiments.receipts import write_receipt
-    from multilab.reports.study_folder import write_report
+    from multilab.cells.store import Store
+    from multilab.experiments.stages import unpack
+    from multilab.experiments.study_results import write_statistics
 
     line = StageLine("stats")
-    page = write_report(study)
-    write_receipt(study, "stats")
+    unpack(study, Store())
+    write_statistics(study)
     more = len(study.all_methods) - len(study.methods)
     variants = f", and {more} of variants," if more else ""
-    line.print(f"{len(study.methods)} methods{variants} on {len(study.datasets)} data sets", f"report {page}")
-    return page
+    line.print(f"{len(study.methods)} methods{variants} on {len(study.datasets)} data sets")
+
+
+def _write_page(study: str) -> Path:
+    from multilab.cells.execute import parallel_map
+    from multilab.reports.all_pages import study_page
+
+    return study_page(report_dir(study), parallel_map)
 
 
 # ---------------------------------------------------------------- what the commands print

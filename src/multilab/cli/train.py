@@ -39,9 +39,9 @@ _SETTINGS: dict[str, _Values] = {
     "tune.metric": completion.metrics,
     "tune.folds": _choices("3"),
     "tune.order": _choices("1", "2"),
-    "tune.sampler": _choices("tpe", "random", "qmc", "grid"),
+    "tune.sampler": _choices("TPESampler", "RandomSampler", "QMCSampler", "GridSampler"),
     "tune.timeout": _choices("600"),
-    "tune.pruner": _choices("none", "median"),
+    "tune.pruner": _choices("NopPruner", "MedianPruner"),
     "tune.storage": _choices("sqlite:///trials.db"),
 }
 """The settings of a run, and the values that completion offers."""
@@ -140,7 +140,7 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None, fresh: boo
       publish=true            show the runs in MLflow
       tracking.uri=URI        the MLflow store; tracking.artifacts=URI, tracking=NAME: conf/tracking/NAME.yaml
       engine=local            where cells run: engine=dask engine.address=tls://HOST:8786 is a Dask cluster (extra dask)
-      hydra/launcher=joblib   run a sweep on a launcher of Hydra instead (extras joblib, ray, slurm)
+      hydra/launcher=joblib   run a sweep on a launcher of Hydra instead (extras joblib, slurm)
     """
     # here, so that help and completion work without Hydra and do not wait for it
     from multilab.experiments.train import train as run
@@ -180,9 +180,11 @@ def tune(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
       tune.n_trials=20        the number of finished trials; only the missing ones are run
       tune.metric=NAME        what is optimised (ranking_loss); its direction is known
       tune.folds=3            inner stratified folds; tune.order=1: of labels, 2: of pairs of labels
-      tune.sampler=tpe        tpe, random, qmc (quasi-random: covers the space evenly), or grid (all choices)
+      tune.sampler=TPESampler or RandomSampler, QMCSampler (quasi-random: covers the space evenly), GridSampler (all
+                              choices)
       tune.timeout=SECONDS    no new trial starts after that; at least one is finished
-      tune.pruner=none        median: stop a trial that is worse than the median of earlier ones after an inner fold
+      tune.pruner=NopPruner   MedianPruner stops a trial that is worse than the median of earlier ones after an
+                              inner fold
       tune.storage=URL        Optuna storage such as sqlite:///trials.db; default: a journal in the store of cells
       seed=0                  the root of all seeds
       publish=true            show the search in the MLflow experiment "tuning"

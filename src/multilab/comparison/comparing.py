@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from time import perf_counter
 from typing import Any
 
 import joblib
@@ -15,6 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from multilab.cells.fitting import fit_on_rows
 from multilab.comparison.board import board_of, summed
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import printable
@@ -70,7 +70,8 @@ def compare(
     alpha : float, default=0.05
         Level of the tests, after Holm's correction.
     n_jobs : int, optional
-        Number of parallel fits; 1 by default, so that seconds are comparable.
+        Number of parallel fits; 1 by default, so that seconds are comparable. A fit has one thread of each numerical
+        library (BLAS, OpenMP), as everywhere in this package.
     progress : callable, optional
         Called with one line after each fit.
 
@@ -185,19 +186,15 @@ def _run(
 ) -> tuple[dict[str, float], pd.DataFrame, str]:
     """Return the metrics and seconds of one fit, how often it assigns each label, and why it failed, if it did."""
     try:
-        model = clone(estimator)
-        start = perf_counter()
-        model.fit(_safe_indexing(X, train), _safe_indexing(Y, train))
-        fitted = perf_counter()
-        scores, decisions = _predictions(model, _safe_indexing(X, test))
-        predicted = perf_counter()
-        computable = metrics if hasattr(model, "predict_proba") else _without_probabilities(metrics)
-        truth = _safe_indexing(Y, test)
-        values = score_all(truth, scores, decisions, conventions=conventions, metrics=computable)
-        decided = per_label(truth, decisions=decisions)[["label", "observed", "count", "predicted"]]
+        rows = (_safe_indexing(X, train), _safe_indexing(Y, train), _safe_indexing(X, test))
+        fit, truth = fit_on_rows(clone(estimator), *rows, predict=_predictions), _safe_indexing(Y, test)
+        computable = metrics if hasattr(fit.model, "predict_proba") else _without_probabilities(metrics)
+        scores = fit.arrays.get("scores")
+        values = score_all(truth, scores, fit.decisions, conventions=conventions, metrics=computable)
+        decided = per_label(truth, decisions=fit.decisions)[["label", "observed", "count", "predicted"]]
     except Exception as error:  # an estimator of anybody may raise anything; its name and reason are in the result
         return {}, pd.DataFrame(), printable(f"{type(error).__name__}: {error}")
-    seconds = {"fit_seconds": fitted - start, "predict_seconds": predicted - fitted}
+    seconds = {"fit_seconds": fit.fitting.seconds, "predict_seconds": fit.predicting.seconds}
     return {name: values.get(name, np.nan) for name in metrics} | seconds, decided, ""
 
 

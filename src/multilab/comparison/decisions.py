@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from multilab.cells.cell import Cell, scores_cell
+from multilab.cells.cell import Cell
 from multilab.cells.execute import run_cells_within
-from multilab.cells.method import InnerFolds
 from multilab.cells.rows import indices
 from multilab.cells.store import Store
 from multilab.comparison.board import summed, with_labels
@@ -26,8 +25,6 @@ from multilab.statistics.leaderboard import SECONDS
 
 __all__ = ["Effects", "guarded_decisions", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
 
-_INNER = InnerFolds(folds=INNER_FOLDS, order=1)
-"""As many as `multilab fit` has, so that both tune on models that saw equally many rows."""
 _CALIBRATION = ("log_loss", "brier_score", "expected_calibration_error")
 _Values = dict[str, dict[str, float]]
 
@@ -144,7 +141,8 @@ def held_out_effects(
             effects.left_out[entry.name] = reason
             continue
         try:
-            rows = [_effects(cell, scores, objective, entry.name != baseline) for cell in entry.cells]
+            pairs = zip(entry.cells, entry.held_out, strict=True)
+            rows = [_effects(cell, held, scores, objective, entry.name != baseline) for cell, held in pairs]
         except MultilabError as error:  # labels that were not observed
             effects.left_out[entry.name] = str(error)
             continue
@@ -153,28 +151,20 @@ def held_out_effects(
             where = (cell.split_ref.split, entry.name)
             thresholds += [(*where, kind, name, value) for kind, v in decided.items() for name, value in v.items()]
             calibration += [(*where, kind, name, value) for kind, v in calibrated.items() for name, value in v.items()]
-        effects.seconds[entry.name] = float(
-            np.mean([store.record(held_out_cell(c).key)["fit_seconds"] for c in entry.cells])
-        )
+        effects.seconds[entry.name] = float(np.mean([store.record(c.key)["fit_seconds"] for c in entry.held_out]))
     effects.thresholds = pd.DataFrame(thresholds, columns=effects.thresholds.columns)
     effects.calibration = pd.DataFrame(calibration, columns=effects.calibration.columns)
     effects.decided = summed(decisions)
     return effects
 
 
-def held_out_cell(cell: Cell) -> Cell:
-    """Return the cell of the out-of-fold scores of the training rows of a train cell."""
-    return scores_cell(cell, _INNER)
-
-
 def _run(entry: MethodRun, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
     """Compute the out-of-fold scores; return why they are not there, empty if they are."""
     if entry.member.method.base_scores:
         return "it reads out-of-fold scores itself; `multilab fit` tunes it"
-    cells = [held_out_cell(cell) for cell in entry.cells]
-    missing = [cell for cell in cells if not store.has(cell.key)]
+    missing = [cell for cell in entry.held_out if not store.has(cell.key)]
     left = deadline - time.monotonic()
-    needed = held_out_seconds(entry, sizes, _INNER["folds"]) * len(missing) / min(n_jobs, len(cells))
+    needed = held_out_seconds(entry, sizes, INNER_FOLDS) * len(missing) / min(n_jobs, len(entry.cells))
     if missing and needed > left:
         return "the budget is used up"
     outcome = run_cells_within(missing, store, left, n_jobs)
@@ -201,29 +191,32 @@ def guarded_decisions(
     return tuned.fit(held, Y, sample_weight)
 
 
-def tuned_decisions(cell: Cell, scores: CellScores, objective: str, guard: bool = True) -> np.ndarray:
+def tuned_decisions(cell: Cell, held_out: Cell, scores: CellScores, objective: str) -> np.ndarray:
     """Return the decisions of a cell by thresholds of the stored out-of-fold scores of its training rows."""
     train, _ = indices(cell.split_ref)
-    held, predicted, _ = _held_out_scores(cell, scores.store)
-    tuned = guarded_decisions(held, scores.Y[train], objective, guard=guard)  # type: ignore[index]
+    held, predicted, _ = _in_unit_interval(*(scores.store.arrays(one.key)["scores"] for one in (held_out, cell)))
+    tuned = guarded_decisions(held, scores.Y[train], objective)  # type: ignore[index]
     return np.asarray(tuned.predict(predicted))
 
 
-def _held_out_scores(cell: Cell, store: Store) -> tuple[np.ndarray, np.ndarray, bool]:
+def _in_unit_interval(held: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return the scores of the training rows and of the test rows in [0, 1], and whether they are probabilities."""
-    held, predicted = store.arrays(held_out_cell(cell).key)["scores"], store.arrays(cell.key)["scores"]
     if min(held.min(), predicted.min()) >= 0 and max(held.max(), predicted.max()) <= 1:
         return held, predicted, True
     return expit(held), expit(predicted), False  # thresholds depend on the order of the scores only
 
 
-def _effects(cell: Cell, scores: CellScores, objective: str, guard: bool) -> tuple[_Values, _Values, pd.DataFrame]:
+def _effects(
+    cell: Cell, held_out: Cell, scores: CellScores, objective: str, guard: bool
+) -> tuple[_Values, _Values, pd.DataFrame]:
     """Return the metrics of decisions and of probabilities of one split, as predicted and tuned, and the labels."""
     train, test = indices(cell.split_ref)
     Y_train, Y_test = scores.Y[train], scores.Y[test]  # type: ignore[index]
-    held, predicted, probabilities = _held_out_scores(cell, scores.store)
-    untuned = scores.store.arrays(cell.key)["decisions"]
-    decided = {"as predicted": untuned, "tuned": tuned_decisions(cell, scores, objective, guard)}
+    arrays = scores.store.arrays(cell.key)
+    held, predicted, probabilities = _in_unit_interval(scores.store.arrays(held_out.key)["scores"], arrays["scores"])
+    untuned = arrays["decisions"]
+    tuned = guarded_decisions(held, Y_train, objective, guard=guard)
+    decided = {"as predicted": untuned, "tuned": np.asarray(tuned.predict(predicted))}
     names = [name for name in scores.metrics if name not in _CALIBRATION]
     thresholds = {kind: metric_values(Y_test, predicted, decisions, names) for kind, decisions in decided.items()}
     labels = scores.decided(cell, decided["tuned"])

@@ -3,20 +3,21 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import pandas as pd
 import psutil
 from scipy.sparse import issparse
 
-from multilab.cells.cell import Cell
-from multilab.cells.method import build
+from multilab.cells.cell import Cell, scores_cell
+from multilab.cells.method import InnerFolds, build
 from multilab.cells.store import Store
 from multilab.comparison.portfolio import PortfolioMethod
 from multilab.datasets import Dataset, TableEncoder
 from multilab.datasets.table_encoder import texts_of, with_grams
 from multilab.methods.labels import learns_from_missing
+from multilab.models.final_fit import INNER_FOLDS
 
 TABLE = Path(__file__).with_name("costs.csv")
 
@@ -202,6 +203,11 @@ class MethodRun:
     def name(self) -> str:
         """Name of the method."""
         return self.member.name
+
+    @cached_property
+    def held_out(self) -> list[Cell]:
+        """The cells of the out-of-fold scores of the training rows, with as many folds as `multilab fit` tunes on."""
+        return [scores_cell(cell, InnerFolds(folds=INNER_FOLDS, order=1)) for cell in self.cells]
 
     @property
     def standardised(self) -> bool:

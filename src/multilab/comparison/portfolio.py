@@ -115,13 +115,14 @@ class Portfolio:
             chosen = list(
                 dict.fromkeys(name for pattern in _split(patterns) for name in _matching(pattern, method_names))
             )
-        listed = dict(self.members)
-        if sparse or text:
-            listed = {name: member.on_sparse() if sparse else member.on_words() for name, member in listed.items()}
-        chosen = [name for name in chosen if text or name not in listed or not listed[name].chars]
-        members = [listed.get(name) or _outside(name) for name in chosen]
-        for member in members:
-            check_method(member.method)
+        members = []
+        for name in chosen:
+            member = self.members.get(name) or _outside(name)
+            if name in self.members and (sparse or text):
+                member = member.on_sparse() if sparse else member.on_words()
+            if text or not member.chars:
+                check_method(member.method)
+                members.append(member)
         return members
 
 

@@ -131,7 +131,7 @@ def content(results: Results) -> dict[str, Any]:
     rows = results.scores.rows(entries)
     values = {
         str(method): {
-            str(metric): {str(s): finite(v) for s, v in zip(group["split"], group["value"], strict=True)}
+            str(metric): dict(zip(map(str, group["split"]), group["value"], strict=True))
             for metric, group in method_rows.groupby("metric", sort=False)
         }
         for method, method_rows in rows.groupby("method", sort=False)
@@ -158,10 +158,7 @@ def content(results: Results) -> dict[str, Any]:
             "text": list(results.recommendation.sentences),
             "not_separated": list(results.recommendation.level),
             "cheaper": list(results.recommendation.cheaper),
-            "paid": {
-                metric: {name: finite(value) for name, value in row.items()}
-                for metric, row in results.recommendation.paid.to_dict(orient="index").items()
-            },
+            "paid": finite(results.recommendation.paid.to_dict(orient="index")),
             "over_assigned": {
                 name: [label._asdict() for label in labels]
                 for name, labels in results.recommendation.over_assigned.items()
@@ -182,6 +179,6 @@ def _method(entry: MethodRun, values: dict[str, Any], board: Leaderboard) -> dic
         "status": entry.status,
         "note": entry.note,
         "keys": {str(cell.split_ref.split): cell.key for cell in entry.cells},
-        "means": {k: finite(v) for k, v in board.table.loc[entry.name].items()} if complete else {},
-        "values": values,
+        "means": finite(dict(board.table.loc[entry.name])) if complete else {},
+        "values": finite(values),
     }

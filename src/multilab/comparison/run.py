@@ -172,7 +172,10 @@ def label_table(entry: MethodRun, scores: CellScores, request: Request, tuned: b
     data, objective = load(request.dataset), objective_of(request.metric)
     rows = np.concatenate([indices(cell.split_ref)[1] for cell in entry.cells])
     predicted = np.vstack([scores.store.arrays(cell.key)["scores"] for cell in entry.cells])
-    decisions = [tuned_decisions(c, scores, objective) if tuned else scores.decisions(c) for c in entry.cells]
+    decisions = [
+        tuned_decisions(cell, held_out, scores, objective) if tuned else scores.decisions(cell)
+        for cell, held_out in zip(entry.cells, entry.held_out, strict=True)
+    ]
     return per_label(data.Y[rows], predicted, np.vstack(decisions), label_names=list(data.label_names))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # NumPy is not imported here, so that the command line starts at once
@@ -23,6 +24,11 @@ def json_digest(value: Any) -> str:
 def sha256_digest(content: bytes) -> str:
     """Return the sha256 (64 hex digits) of bytes."""
     return hashlib.sha256(content).hexdigest()
+
+
+def sha256_digests(contents: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the sha256 of each of several files, by name."""
+    return {name: sha256_digest(content) for name, content in contents.items()}
 
 
 def array_digest(*arrays: np.ndarray) -> str:

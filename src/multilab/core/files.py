@@ -60,11 +60,16 @@ def write_atomically(path: PathLike, content: bytes | str) -> None:
     payload = content.encode("utf-8") if isinstance(content, str) else content
     with scratch_folder(target) as scratch:
         temporary = scratch / target.name
-        with open(temporary, "wb") as stream:
-            stream.write(payload)
-            stream.flush()
-            os.fsync(stream.fileno())
+        write_flushed(temporary, payload)
         os.replace(temporary, target)
+
+
+def write_flushed(path: Path, content: bytes) -> None:
+    """Write a file and wait until it is on the disk."""
+    with open(path, "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 @contextmanager
@@ -77,15 +82,10 @@ def scratch_folder(target: PathLike) -> Iterator[Path]:
     """
     target = Path(target)
 
-    def make(owner: str) -> Path:
-        folder = target.with_name(f".{target.name[:50]}.{owner}.tmp")  # a name has at most 255 bytes
-        folder.mkdir()
-        return folder
-
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(target.parent.absolute())
-        folder, handle = locks.new(make)
+        folder, handle = locks.new(target.with_name(f".{target.name[:50]}."), ".tmp")  # a name has at most 255 bytes
         with signals_unwind():
             try:
                 yield folder

@@ -60,10 +60,14 @@ def hold(path: Path) -> int:
     return handle
 
 
-def new(make: Callable[[str], Path]) -> tuple[Path, int]:
-    """Make a file or folder from an owner's name and lock it; return its path and the argument of `release`."""
+def new(start: Path, end: str, make: Callable[[Path], object] = os.mkdir) -> tuple[Path, int]:
+    """Make a folder, or a file, and lock it; return its path and the argument of `release`.
+
+    Between the ``start`` of its path and the ``end`` is the name of an owner.
+    """
     while True:
-        path = make(owner())
+        path = Path(f"{start}{owner()}{end}")
+        make(path)
         with contextlib.suppress(FileNotFoundError):  # swept before it was locked
             handle = hold(path)
             if is_there(path, handle):

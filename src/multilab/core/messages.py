@@ -11,8 +11,6 @@ from contextvars import ContextVar
 
 from multilab.core.text import visible
 
-NO_HYDRA = "Hydra does not run on Python 3.14: use Python 3.11 to 3.13"
-
 _SHORT_LIST = 12  # names; a longer list is printed only if no name is close
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def finite(value: Any, places: int | None = None) -> Any:
-    """Return a number for JSON: rounded to some decimals, ``None`` for NaN and infinity.
+    """Return a number for JSON, or a dict of such: rounded to some decimals, ``None`` for NaN and infinity.
 
     What is no floating-point number (a count, a text, ``None``) is returned as it is.
 
@@ -21,6 +21,8 @@ def finite(value: Any, places: int | None = None) -> Any:
     >>> finite(0.12345, 3), finite(float("nan"), 3), finite(7, 3)
     (0.123, None, 7)
     """
+    if isinstance(value, dict):
+        return {key: finite(item, places) for key, item in value.items()}
     if not isinstance(value, float | np.floating):
         return value
     if not math.isfinite(value):

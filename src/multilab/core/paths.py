@@ -48,7 +48,12 @@ def experiment_dir() -> Path | None:
 
 
 def data_dir() -> Path:
-    """Return the local data folder: ``MULTILAB_CACHE`` or ``data``, starting from :func:`home_dir`."""
+    """Return the local data folder: ``MULTILAB_CACHE`` or ``data``, starting from :func:`home_dir`.
+
+    In a stage of DVC it is ``data`` of the current folder, where DVC expects what the stage writes.
+    """
+    if "DVC_STAGE" in os.environ:
+        return Path("data").resolve()
     return (home_dir() / (os.environ.get("MULTILAB_CACHE") or "data")).resolve()
 
 

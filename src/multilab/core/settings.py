@@ -1,8 +1,8 @@
 """Settings from YAML files: read, checked against a dataclass, and described as a JSON Schema.
 
 A kind of settings is a dataclass; the annotations of its fields say what a file may contain
-(``Annotated[int, Meta(ge=1)]``, ``Literal["tpe", "grid"]``). msgspec converts and checks the values. This module adds
-what its messages lack: the file, the path inside it, the value, and the nearest name for an unknown key.
+(``Annotated[int, Meta(ge=1)]``, ``Literal["minmax", "standard"]``). msgspec converts and checks the values. This module
+adds what its messages lack: the file, the path inside it, the value, and the nearest name for an unknown key.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from multilab.core.messages import did_you_mean, printable
 from multilab.core.text import docstring, excerpt
 
 __all__ = [
+    "IN_KEY_AS",
     "NOT_IN_FILE",
     "NOT_IN_KEY",
     "OMITTED_AT_DEFAULT",
@@ -45,6 +46,9 @@ NOT_IN_FILE = {"in_file": False}
 
 NOT_IN_KEY = {"in_key": False}
 """Mark of a field that decides no result, so that no key depends on it."""
+
+IN_KEY_AS = "in_key_as"
+"""Mark of a field whose texts have other spellings in keys: a mapping of these."""
 
 OMITTED_AT_DEFAULT = {"omitted_at_default": True}
 """Mark of a field that :func:`identity` omits at its default: it was added later, and older keys must stay."""
@@ -176,8 +180,8 @@ def convert(
     multilab.core.settings.SettingsError: study.yaml: unknown key 'n_trails'; did you mean 'n_trials'?
     """
 
-    def fail(path: str, problem: str) -> Never:
-        sentence = f"{path}{' ' if problem.startswith(('must ', 'is ')) else ': '}{problem}" if path else problem
+    def fail(path: str, problem: str, link: str = " ") -> Never:
+        sentence = f"{path}{link}{problem}" if path else problem
         raise error(printable(f"{where}: {sentence}" if where else sentence))
 
     return _converted(value, kind, at, fail, given)
@@ -200,14 +204,16 @@ def check_value(value: Any, hint: Any, where: str = "", error: Callable[[str], E
 def identity(settings: Any) -> dict[str, Any]:
     """Return settings as plain values, without those that a key must not depend on.
 
-    Fields marked :data:`NOT_IN_KEY` are left out, and those marked :data:`OMITTED_AT_DEFAULT` at their defaults.
+    Fields marked :data:`NOT_IN_KEY` are left out, and those marked :data:`OMITTED_AT_DEFAULT` at their defaults; texts
+    of those marked :data:`IN_KEY_AS` have the spelling of keys.
     """
     plain = {}
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         omitted = field.metadata.get("omitted_at_default") and value == field.default
         if field.metadata.get("in_key", True) and not omitted:
-            plain[field.name] = _plain(value)
+            spelling = field.metadata.get(IN_KEY_AS)
+            plain[field.name] = spelling.get(value, value) if spelling else _plain(value)
     return plain
 
 
@@ -279,7 +285,7 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-Fail = Callable[[str, str], Never]
+Fail = Callable[..., Never]
 
 
 def _converted(
@@ -292,7 +298,7 @@ def _converted(
         fail(path, f"must be a mapping of {', '.join(known)}, got {_shown(value)}")
     for key, item in value.items():
         if key not in known:
-            fail(path, f"unknown key {_shown(key)}{_nearest(key, known)}")
+            fail(path, f"unknown key {_shown(key)}{_nearest(key, known)}", ": ")
         _check_inner(item, hints[key], f"{path}.{key}".lstrip("."), fail)
     try:
         return msgspec.convert({**value, **given}, kind)
@@ -326,19 +332,19 @@ def _check_inner(value: Any, hint: Any, path: str, fail: Fail) -> None:
             _check_inner(item, inner[0], f"{path}[{index}]", fail)
     elif origin is dict and isinstance(value, Mapping):
         for key, item in value.items():  # one by one: msgspec does not name the key
-            _check_plain(key, inner[0], path, f"the key {_shown(key)} ", fail)
+            _check_plain(key, inner[0], path, fail, is_key=True)
             _check_inner(item, inner[1], f"{path}.{key}", fail)
-            _check_plain(item, inner[1], f"{path}.{key}", "", fail)
+            _check_plain(item, inner[1], f"{path}.{key}", fail)
 
 
-def _check_plain(value: Any, hint: Any, path: str, start: str, fail: Fail) -> None:
+def _check_plain(value: Any, hint: Any, path: str, fail: Fail, is_key: bool = False) -> None:
     try:
         msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
-        fail(
-            path,
-            f"{start}{_expected(str(error).partition(' - at ')[0], hint)}{'' if start else f', got {_shown(value)}'}",
-        )
+        expected = _expected(str(error).partition(" - at ")[0], hint)
+        if is_key:
+            fail(path, f"the key {_shown(value)} {expected}", ": ")
+        fail(path, f"{expected}, got {_shown(value)}")
 
 
 _TYPES = {
@@ -362,7 +368,7 @@ def _expected(message: str, hint: Any) -> str:
         return f"must be {', '.join(choices[:-1])} or {choices[-1]}"
     wanted = re.fullmatch("Expected `(.*?)`(.*?)(, got .*)?", message)
     if not wanted:
-        return message
+        return f"is refused ({message})"
     names = [_TYPES.get(name, name) for name in wanted[1].split(" | ")]
     return f"must be {' or '.join(dict.fromkeys(names))}{wanted[2]}"
 

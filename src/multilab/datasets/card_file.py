@@ -148,12 +148,12 @@ class CardFile:
     member: str | None = None
     archive_bytes: Count | None = None
 
-    @property
+    @functools.cached_property
     def addressed(self) -> bool:
         """Whether the file can be downloaded."""
         return self.url is not None or self.repository is not None
 
-    @property
+    @functools.cached_property
     def is_variant(self) -> bool:
         """Whether the file is another edition, kept for comparison and never read as the dataset."""
         return self.role.endswith("-variant")
@@ -187,6 +187,8 @@ class Card:
         For display only.
     openml_id : int or None
         Number of the same set at OpenML.
+    private : bool
+        Whether nothing of its rows may leave this machine: DVC neither caches nor pushes what is made of it.
     """
 
     name: str
@@ -205,8 +207,9 @@ class Card:
     upstream: str = ""
     openml_id: int | None = None
     notes: str = ""
+    private: bool = False
 
-    @property
+    @functools.cached_property
     def label_files(self) -> dict[str, Path]:
         """Reader options whose value is a file of names in the card's folder, with the full path of each."""
         names = {key: self.reader.get(key) for key in ("label_columns", "label_names")}

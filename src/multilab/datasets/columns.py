@@ -6,7 +6,7 @@ import fnmatch
 import math
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -44,6 +44,11 @@ def to_number(text: str) -> float:
     return value if usual and math.isfinite(value) else math.nan
 
 
+def to_numbers(texts: Iterable[str]) -> list[float]:
+    """Return :func:`to_number` of each text."""
+    return list(map(to_number, texts))
+
+
 @dataclass(frozen=True)
 class TableColumn:
     """Column of a table: name, nominal values in order of declaration (None: numeric), line, kind if it was chosen."""
@@ -56,7 +61,7 @@ class TableColumn:
     @cached_property
     def numbers(self) -> tuple[float, ...] | None:
         """The nominal values as distinct numbers, or None if one of them is not a number."""
-        numbers = tuple(map(to_number, self.values or ()))
+        numbers = tuple(to_numbers(self.values or ()))
         return numbers if numbers and not np.isnan(numbers).any() and len(set(numbers)) == len(numbers) else None
 
     @property

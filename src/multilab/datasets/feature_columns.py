@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,7 @@ class FeatureColumn:
         weights = (math.log((1 + n) / (1 + int(count))) + 1 for count in frequency)
         return replace(column, weights=tuple(weights))
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Number of columns of the matrix."""
         own = len(_DATE_PARTS) if self.kind.name == "date" else 1 if self.values is None else len(self.values)
@@ -177,7 +178,7 @@ class FeatureColumn:
         names += [f"{self.name} is another"] if self.others else []
         return names + ([f"{self.name} is missing"] if self.indicator else [])
 
-    @property
+    @cached_property
     def is_text(self) -> bool:
         """Whether the column holds free text: a sparse block, which is not scaled."""
         return self.kind.name == "text"
@@ -262,7 +263,7 @@ class FeatureColumn:
         if self.hashed:  # the columns of hashed words are the last
             words, grams = sp.csc_array(blocks[0]), blocks[1]
             blocks = [words[:, :of_words], grams, words[:, of_words:]]
-        X = canonical_csr(sp.hstack(blocks, format="csr"))
+        X = sp.csr_array(sp.hstack(blocks, format="csr"))
         return Block(canonical_csr(X[codes]), codes < 0, {})  # a missing text (-1) is the empty one
 
     def _hashed_words(self, texts: Sequence[str]) -> sp.csr_array:

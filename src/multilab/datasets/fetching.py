@@ -53,6 +53,7 @@ def fetch(
     name: str,
     *,
     variants: bool = False,
+    copy: bool = False,
     base: str | None = None,
     timeout: float = 30.0,
     progress: ProgressCallback | None = None,
@@ -70,6 +71,8 @@ def fetch(
         Dataset name.
     variants : bool, default False
         Also the other editions of a card, which are not read as the dataset.
+    copy : bool, default False
+        Write the content of files that are elsewhere to ``<data_dir>/raw/<name>/``, too, which DVC tracks.
     base : str, optional
         Replaces https://raw.githubusercontent.com, as ``MULTILAB_DOWNLOAD_BASE`` does.
     timeout : float, default 30
@@ -95,7 +98,7 @@ def fetch(
     []
     """
     files = find_files(card(name), variants=variants, base=base, timeout=timeout, progress=progress)
-    return [file.path for file in files]
+    return [_copied(name, file) for file in files] if copy else [file.path for file in files]
 
 
 def find_files(
@@ -114,8 +117,22 @@ def find_files(
     return [_find(wanted, file, base, timeout, progress) for file in files]
 
 
+def _cached(name: str, file: CardFile) -> Path:
+    return data_dir() / "raw" / name / Path(file.path).name
+
+
+def _copied(name: str, found: FoundFile) -> Path:
+    """Return the path of a verified file below the data folder, copied there if it is elsewhere."""
+    path = _cached(name, found.file)
+    if found.path != path:
+        content = _content(found.file, found.path)
+        _verified(content, found.file, found.path)
+        write_atomically(path, content)
+    return path
+
+
 def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: ProgressCallback | None) -> FoundFile:
-    cached = data_dir() / "raw" / wanted.name / Path(file.path).name
+    cached = _cached(wanted.name, file)
     mirror = os.environ.get("MULTILAB_DATA")
     locations = [("mirror", Path(mirror) / file.path)] if mirror else []
     locations += [("cache", cached), ("local", wanted.location.parent / file.path)]

@@ -1,10 +1,11 @@
 """Prepared datasets: arrays and characteristics, stored below the data folder.
 
-``<data_dir>/prepared/<name>-<first 16 digits of the key>/`` holds ``X.npy`` and ``Y.npy`` (``X.npz`` and ``Y.npz`` for
-CSR), ``named_splits.npz`` and ``meta.json``. The key depends on everything that decides the content: reader options,
-checksums of the files, arguments of a generator, named splits, and the files of this package. Keys of results hold the
-digest of the content, so that data that are prepared again to the same content move none. A complete store is renamed
-to its final name; one whose files do not have the recorded checksums is rebuilt.
+``<data_dir>/prepared/<name>/``, which a stage of DVC writes, or ``<name>-<first 16 digits of the key>/`` holds
+``X.npy`` and ``Y.npy`` (``X.npz`` and ``Y.npz`` for CSR), ``named_splits.npz`` and ``meta.json``. The key depends on
+everything that decides the content: reader options, checksums of the files, arguments of a generator, named splits, and
+the files of this package. Keys of results hold the digest of the content, so that data that are prepared again to the
+same content move none. A complete store is renamed to its final name; one whose files do not have the recorded
+checksums is rebuilt.
 
 Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
 """
@@ -12,12 +13,13 @@ Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multilab.core import read_json
-from multilab.core.digests import json_digest, sha256_digest
+from multilab.core.digests import json_digest, sha256_digest, sha256_digests
 from multilab.core.paths import data_dir
 from multilab.core.versions import files_digest
 from multilab.datasets.card_file import Card
@@ -50,15 +52,24 @@ class Prepared:
         ``labels_never_set``, ``unobserved_labels``, ``missing_values``, ``nominal_features``, ``sparse``,
         ``label_names``, ``feature_names``, ``splits`` (names), ``source`` (``mirror``, ``cache``,
         ``download``, ``local`` or ``embedded``), ``name``, ``key``, ``schema``, ``files``.
+    content : dict of str to bytes
+        The verified content of its other files.
     """
 
     name: str
     key: str
     path: Path
     meta: dict[str, Any]
+    content: dict[str, bytes] = field(repr=False)
+
+    def dataset(self) -> Dataset:
+        """Return the dataset."""
+        from multilab.datasets.serialisation import from_bytes
+
+        return from_bytes(self.name, self.meta, self.content)
 
 
-def prepare(name: str, *, progress: ProgressCallback | None = None) -> Prepared:
+def prepare(name: str, *, progress: ProgressCallback | None = None, as_output: bool = False) -> Prepared:
     """Store a dataset, reading (and fetching) it only if it is not stored yet.
 
     Parameters
@@ -67,6 +78,8 @@ def prepare(name: str, *, progress: ProgressCallback | None = None) -> Prepared:
         Dataset name.
     progress : callable, optional
         See :func:`multilab.datasets.fetching.fetch`.
+    as_output : bool, default False
+        In ``prepared/<name>``, where DVC expects it, instead of a folder whose name has the key.
 
     Raises
     ------
@@ -80,7 +93,17 @@ def prepare(name: str, *, progress: ProgressCallback | None = None) -> Prepared:
     >>> prepare("genes-toy").meta["instances"]
     300
     """
-    return _ready(name, progress)[0]
+    wanted = card(name)
+    if not wanted.available:
+        raise DatasetError(f"{name} is not available: {wanted.reason}", wanted.location)
+    key = _key(wanted)
+    folder = _output(wanted) if as_output else _folder(wanted, key)
+    for _ in range(_ATTEMPTS):  # another process may repair the same damaged store at the same moment
+        stored = _intact(wanted, key, [folder] if as_output else [_output(wanted), folder])
+        if stored is not None:
+            return stored
+        _store(wanted, key, folder, progress)
+    raise DatasetError("the store is damaged as soon as it is written", folder)
 
 
 def load(name: str, *, progress: ProgressCallback | None = None) -> Dataset:
@@ -105,10 +128,7 @@ def load(name: str, *, progress: ProgressCallback | None = None) -> Dataset:
     >>> data.X.shape, data.Y.shape, data.label_names[:2]
     ((300, 20), (300, 7), ['division', 'ribosome'])
     """
-    prepared, content = _ready(name, progress)
-    from multilab.datasets.serialisation import from_bytes
-
-    return from_bytes(prepared.name, prepared.meta, content)
+    return prepare(name, progress=progress).dataset()
 
 
 def prepared_meta(name: str) -> dict[str, Any] | None:
@@ -123,17 +143,6 @@ def prepared_meta(name: str) -> dict[str, Any] | None:
     >>> prepared_meta("genes-toy")["digest"] == meta["digest"]
     True
     """
-    stored = _lookup(name)
-    return None if stored is None else stored[1]
-
-
-def prepared_folder(name: str) -> Path | None:
-    """Return the folder of a prepared dataset, or None; as cheap as :func:`prepared_meta`."""
-    stored = _lookup(name)
-    return None if stored is None else stored[0]
-
-
-def _lookup(name: str) -> tuple[Path, dict[str, Any]] | None:
     wanted = card(name)
     if not wanted.available:
         return None
@@ -141,21 +150,8 @@ def _lookup(name: str) -> tuple[Path, dict[str, Any]] | None:
         key = _key(wanted)
     except DatasetError:  # a file without checksum in the card is gone: its store is not current
         return None
-    meta = _current_meta(wanted, key)
-    return None if meta is None else (_folder(wanted, key), meta)
-
-
-def _ready(name: str, progress: ProgressCallback | None) -> tuple[Prepared, dict[str, bytes]]:
-    wanted = card(name)
-    if not wanted.available:
-        raise DatasetError(f"{name} is not available: {wanted.reason}", wanted.location)
-    key = _key(wanted)
-    for _ in range(_ATTEMPTS):  # another process may repair the same damaged store at the same moment
-        stored = _intact(wanted, key)
-        if stored is not None:
-            return stored
-        _store(wanted, key, progress)
-    raise DatasetError("the store is damaged as soon as it is written", _folder(wanted, key))
+    folders = (_output(wanted), _folder(wanted, key))
+    return next((meta for folder in folders if (meta := _current_meta(wanted, key, folder))), None)
 
 
 def _key(wanted: Card) -> str:
@@ -186,8 +182,11 @@ def _folder(wanted: Card, key: str) -> Path:
     return data_dir() / "prepared" / f"{wanted.name}-{key[:16]}"
 
 
-def _current_meta(wanted: Card, key: str) -> dict[str, Any] | None:
-    folder = _folder(wanted, key)
+def _output(wanted: Card) -> Path:
+    return data_dir() / "prepared" / wanted.name
+
+
+def _current_meta(wanted: Card, key: str, folder: Path) -> dict[str, Any] | None:
     try:
         meta = read_json(folder / "meta.json")
         sizes = {name: (folder / name).stat().st_size for name in meta["files"]}
@@ -201,19 +200,19 @@ def _current_meta(wanted: Card, key: str) -> dict[str, Any] | None:
     return meta
 
 
-def _intact(wanted: Card, key: str) -> tuple[Prepared, dict[str, bytes]] | None:
-    """Return the store and the bytes of its files if every checksum is right, else None."""
-    meta = _current_meta(wanted, key)
-    if meta is None:
-        return None
-    folder = _folder(wanted, key)
-    try:
-        content = {name: (folder / name).read_bytes() for name in meta["files"]}
-    except OSError:
-        return None
-    if any(sha256_digest(content[name]) != meta["files"][name]["sha256"] for name in content):
-        return None
-    return Prepared(wanted.name, key, folder, meta), content
+def _intact(wanted: Card, key: str, folders: Sequence[Path]) -> Prepared | None:
+    """Return the first store whose files all have their checksums."""
+    for folder in folders:
+        meta = _current_meta(wanted, key, folder)
+        if meta is None:
+            continue
+        try:
+            content = {name: (folder / name).read_bytes() for name in meta["files"]}
+        except OSError:
+            continue
+        if sha256_digests(content) == {name: file["sha256"] for name, file in meta["files"].items()}:
+            return Prepared(wanted.name, key, folder, meta, content)
+    return None
 
 
 def _check(wanted: Card, meta: dict[str, Any]) -> None:
@@ -229,7 +228,7 @@ def _check(wanted: Card, meta: dict[str, Any]) -> None:
         )
 
 
-def _store(wanted: Card, key: str, progress: ProgressCallback | None) -> None:
+def _store(wanted: Card, key: str, folder: Path, progress: ProgressCallback | None) -> None:
     from multilab.datasets.dataset import build_dataset
     from multilab.datasets.serialisation import to_bytes, write_folder
 
@@ -238,7 +237,8 @@ def _store(wanted: Card, key: str, progress: ProgressCallback | None) -> None:
     reader = {**wanted.reader, **wanted.label_files}
     dataset, description = build_dataset(wanted.name, paths, reader, wanted.generator, wanted.splits)
     _check(wanted, description)
-    origins = {one.origin for one in files}
+    # DVC compares what its stage writes, which does not depend on where a verified file came from.
+    origins = {"cache"} if files and folder == _output(wanted) else {one.origin for one in files}
     content = to_bytes(dataset)
     meta = {
         **description,
@@ -249,13 +249,12 @@ def _store(wanted: Card, key: str, progress: ProgressCallback | None) -> None:
         "label_names": dataset.label_names,
         "splits": sorted(dataset.splits),
         "source": next((origin for origin in _ORIGINS if origin in origins), "embedded"),
-        "files": {name: {"bytes": len(data), "sha256": sha256_digest(data)} for name, data in content.items()},
+        "files": {name: {"bytes": len(content[name]), "sha256": sha} for name, sha in sha256_digests(content).items()},
     }
     meta["seal"] = json_digest(meta)
     content["meta.json"] = json.dumps(meta, indent=1, sort_keys=True).encode()
-    folder = _folder(wanted, key)
     try:
-        write_folder(folder, content, lambda: _intact(wanted, key) is not None)
+        write_folder(folder, content, lambda: _intact(wanted, key, [folder]) is not None)
     except OSError as error:
         raise DatasetError(
             f"the data folder cannot be written ({error.strerror}); set MULTILAB_CACHE to another", folder

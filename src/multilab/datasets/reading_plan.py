@@ -39,7 +39,7 @@ from multilab.datasets.table_cells import (
     COMMA_NUMBER,
     POINT_NUMBER,
     SEPARATORS,
-    cell_value,
+    cell_values,
     label_meaning,
     looks_like_numbers,
     mixed_hint,
@@ -284,7 +284,7 @@ def choose_kinds(table: CodedTable, given: Mapping[str, str], path: PathLike) ->
         counts = np.bincount(codes[~np.isnan(codes)].astype(np.intp), minlength=len(column.values))
         found = kind_of(column.values, counts.tolist())
         kinds[column.name] = found[0]
-        values = [cell_value(text) for text in column.values]
+        values = cell_values(column.values)
         numbers = counts[[value is not None for value in values]].sum()
         if len(found) > 1:
             doubtful[column.name] = ", ".join(repr(excerpt(text)) for text in column.values[:2]), found
@@ -305,7 +305,7 @@ def choose_kinds(table: CodedTable, given: Mapping[str, str], path: PathLike) ->
 def _refuse_mixed(table: CodedTable, path: PathLike) -> None:
     """Refuse a column of numbers among which there are texts."""
     for j, column in enumerate(table.columns):
-        values = [cell_value(text) for text in column.values or ()]
+        values = cell_values(column.values or ())
         if None in values and values.count(None) < len(values) / 2:
             codes = table.values[:, [j]].toarray().ravel() if sp.issparse(table.values) else table.values[:, j]
             row, text = _first_text(codes, column.values or ())
@@ -317,7 +317,7 @@ def _refuse_mixed(table: CodedTable, path: PathLike) -> None:
 
 def _first_text(codes: np.ndarray, texts: Sequence[str]) -> tuple[int, str]:
     """Return the first cell that is neither a number nor missing: its row and what it is."""
-    wrong = np.array([cell_value(text) is None for text in texts] + [False])
+    wrong = np.array([value is None for value in cell_values(texts)] + [False])
     row = int(wrong[np.where(np.isnan(codes), len(texts), codes).astype(np.intp)].argmax())
     return row, texts[int(codes[row])]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.core.files import scratch_folder, write_atomically
+from multilab.core.files import scratch_folder, write_flushed
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.dataset import Dataset, table_codes, table_frame
 from multilab.datasets.kinds import Kind
@@ -104,7 +104,7 @@ def write_folder(folder: Path, content: Mapping[str, bytes], is_valid: Callable[
         new = scratch / "new"
         new.mkdir()
         for name, data in content.items():
-            write_atomically(new / name, data)
+            write_flushed(new / name, data)
         for attempt in range(_ATTEMPTS):
             try:
                 os.replace(new, folder)

@@ -34,7 +34,7 @@ from multilab.datasets.table_cells import (
     MISSING_CELLS,
     POINT_NUMBER,
     are_labels,
-    cell_value,
+    cell_values,
     coded_cells,
     label_note,
     meaning_notes,
@@ -51,7 +51,7 @@ _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 _SMALL = re.compile(r"[-+]?\d{1,3}")
 _CODE, _LEADING_ZERO = re.compile(r"0\d+"), re.compile(rb"(?<![\w.,:/+-])0\d")
 _DECIMAL = {",": COMMA_NUMBER, ".": POINT_NUMBER}
-# What pandas reads as missing; the same texts in mixed case make a column of text, which `cell_value` understands.
+# What pandas reads as missing; the same texts in mixed case make a column of text, which `cell_values` understands.
 _MISSING = sorted({form for text in MISSING_CELLS for form in (text, text.upper())} | {"NaN"})
 _LONGEST_FIELD = 131_072  # bytes; the limit of Python's csv module, which counts characters
 _USUAL = (".csv", ".tsv", ".txt")
@@ -551,8 +551,8 @@ def _names_like_data(names: Sequence[str], delimiter: str) -> list[bool]:
     """Return which names of columns are numbers or missing values; none where they number the columns."""
     commas = delimiter != ","  # 36,7 is a number
     like = [
-        any(names) and (cell_value(name) is not None or (commas and bool(COMMA_NUMBER.fullmatch(name))))
-        for name in names
+        any(names) and (value is not None or (commas and bool(COMMA_NUMBER.fullmatch(name))))
+        for name, value in zip(names, cell_values(names), strict=True)
     ]
     if all(like) and all(name.isascii() and name.isdecimal() and len(name) < 16 for name in names):
         numbers = [int(name) for name in names]

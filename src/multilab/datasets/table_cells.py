@@ -12,7 +12,7 @@ import numpy as np
 
 from multilab.core.messages import option
 from multilab.core.text import excerpt, listed
-from multilab.datasets.columns import TableColumn, to_number
+from multilab.datasets.columns import TableColumn, to_numbers
 from multilab.datasets.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def coded_cells(
             return column, meant[codes], None
         absent = int(np.argmax(np.isnan(meant)[codes]))
         return column, meant[codes], (absent, f"label '{name[:60]}' is missing{missing_label_hint()}")
-    values = [cell_value(cell) for cell in texts]
+    values = cell_values(texts)
     if kind == "text" or (text and not is_label and (None in values if mixed else _is_text(values))):
         column, meaning = categories_of(name, texts)
         return column, meaning[codes], None
@@ -125,13 +125,14 @@ def are_labels(values: np.ndarray, missing_labels: bool) -> np.ndarray:
     return valid | np.isnan(values) if missing_labels else valid
 
 
-def cell_value(cell: str) -> float | None:
-    """Return the number in a cell, NaN if it is missing, None if it is anything else."""
-    number = to_number(cell)
-    if not math.isnan(number):
-        return number
-    lower = cell.lower() if len(cell) < 6 else cell
-    return math.nan if lower in MISSING_CELLS else _TRUTH.get(lower)
+def cell_values(cells: Sequence[str]) -> list[float | None]:
+    """Return the number in each cell, NaN if it is missing, None if it is anything else."""
+    values: list[float | None] = []
+    for cell, number in zip(cells, to_numbers(cells), strict=True):
+        lower = cell.lower() if len(cell) < 6 else cell
+        is_number = not math.isnan(number) or lower in MISSING_CELLS
+        values.append(number if is_number else _TRUTH.get(lower))
+    return values
 
 
 def _is_text(values: Sequence[float | None]) -> bool:
@@ -144,8 +145,8 @@ def _is_text(values: Sequence[float | None]) -> bool:
 def looks_like_numbers(values: Sequence[str]) -> bool:
     """Return whether nearly all texts of a column are formatted numbers: 32,2 or 1,234 or 39% or $10.50 or 90 min."""
     units, disguised, numbers = set[str](), 0, 0
-    for value in values:
-        if cell_value(value) is not None:
+    for value, number in zip(values, cell_values(values), strict=True):
+        if number is not None:
             numbers += 1
             continue
         match = _DISGUISED.fullmatch(value)
@@ -306,7 +307,7 @@ def cell_numbers(cells: pd.Series, name: str) -> np.ndarray:
 def _number(cell: Any) -> float | None:
     """Return the number in a cell, NaN if it is missing, None if it is anything else."""
     if isinstance(cell, str):
-        return cell_value(cell.strip())
+        return cell_values([cell.strip()])[0]
     if is_absent(cell):
         return math.nan
     try:

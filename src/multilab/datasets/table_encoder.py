@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -212,7 +213,7 @@ class TableEncoder:
         """Names of the columns that rows may have: features, what becomes features, labels, and what is left out."""
         return {*self.names, *vector_columns(self.names), *self.embeddings, *self.labels, *self.dropped}
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Number of columns of the matrix."""
         return sum(column.width for column in self.columns)
@@ -227,13 +228,13 @@ class TableEncoder:
         """Names of the columns that a reader keeps as text."""
         return [*(column.name for column in self.columns if not column.is_plain), *self.embeddings]
 
-    @property
+    @cached_property
     def unscaled(self) -> np.ndarray:
         """Positions of the columns of free text, which are not scaled."""
         flags = [np.full(column.width, column.is_text) for column in self.columns]
         return np.flatnonzero(np.concatenate(flags)) if flags else np.empty(0, dtype=np.intp)
 
-    @property
+    @cached_property
     def dense_columns(self) -> np.ndarray | None:
         """Positions of the columns for a method that makes its features dense; None: all columns.
 
@@ -348,7 +349,7 @@ class TableEncoder:
                     notes.imputed[column.name] = int(block.absent.sum())
                 else:
                     block.X[block.absent] = np.nan
-            blocks.append(canonical_csr(block.X) if self.sparse else block.X)
+            blocks.append(sp.csr_array(block.X) if self.sparse else block.X)
         if self.sparse:
             X = canonical_csr(sp.hstack(blocks)) if blocks else sp.csr_array((n, 0))
         else:

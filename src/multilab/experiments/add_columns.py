@@ -12,19 +12,22 @@ import pandas as pd
 from multilab.cells.cell import Cell
 from multilab.cells.errors import ExperimentError
 from multilab.cells.execute import run_cells
-from multilab.cells.fit_costs import RECALL
 from multilab.cells.progress import ProgressBar, exit_code
 from multilab.cells.store import Store
 from multilab.claims.paper import find
 from multilab.core import record_checksums, report_dir
-from multilab.experiments.evaluate import MEASURED, evaluate, measurements, sampling_errors, tuned, unfinished
+from multilab.experiments.dvc_files import evaluated_tables
+from multilab.experiments.evaluate import evaluate, measurements, sampling_errors, tuned, unfinished
 from multilab.experiments.plan import all_cells
 from multilab.experiments.study import load_study
 from multilab.statistics.result_files import (
     CELL,
     KEY_DIGITS,
+    MEASURED,
     SCORES,
     TABLES,
+    UNCHECKED,
+    keep_measured,
     read_keys,
     read_table,
     read_unfinished,
@@ -83,8 +86,11 @@ def add(store: Store, study: str, retry: bool = False) -> int:
     sampled = _wanted(committed.sampling(cells), compared)
     here = [cell for cell in cells if store.has(cell.key)]
     errors = _merged((sampled, sampling_errors(described, here, store, published)), order)
-    write_results(folder, results, costs, chosen, errors.drop_duplicates([*CELL, "metric"], keep="last"), missing)
-    record_checksums(folder, TABLES)
+    errors = errors.drop_duplicates([*CELL, "metric"], keep="last")
+    others = {"tuned.csv": chosen, "sampling.csv": errors, "unfinished.csv": missing, UNCHECKED: results[:0]}
+    write_results(folder, results, others, evaluated_tables(described))
+    keep_measured(folder, costs, again=True)
+    record_checksums(folder, [*TABLES, MEASURED])
     print(f"{folder / SCORES}: {len(cells) - len(missing)} results of {len(described.all_methods)} columns")
     if len(missing):
         print(f"{folder / 'unfinished.csv'}: {len(missing)} cells exceeded a limit or failed")
@@ -127,12 +133,11 @@ class _Committed:
 
     def measured(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows("measured.csv", cells)
-        columns = [name for name in (*CELL, *MEASURED, RECALL, "alone", "key") if name != RECALL or name in rows]
-        return rows[columns] if len(rows) else rows
+        return rows[[*CELL, *(name for name in rows if name not in CELL)]] if len(rows) else rows
 
     def tuned(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows("tuned.csv", cells, "parameter", once=True)
-        columns = ["parameter", "value", "metric", "best", "tune_seconds"]
+        columns = ["parameter", "value", "metric", "best"]
         return rows[[*CELL, *columns]] if len(rows) else rows
 
     def missing(self, cells: Sequence[Cell]) -> pd.DataFrame:

@@ -36,7 +36,7 @@ from multilab.claims.paper import Analysis
 from multilab.core import declared_versions, json_digest
 from multilab.experiments.study import Study
 
-__all__ = ["Unit", "module_of", "run_units", "tables", "units_of"]
+__all__ = ["Unit", "module_of", "run_units", "table_stem", "tables", "units_of"]
 
 _OF_THE_CELL = (
     "method",
@@ -117,9 +117,10 @@ class Unit:
         """Return the module, the metrics and, of the cell, the classes and functions that compute the rows."""
         return [*self._steps(), *(self.cell.code() if self.cell else ())]
 
+    @property
     def own_modules(self) -> frozenset[str]:
-        """Return the names of the user's modules that compute the rows."""
-        return self.cell.own_modules() if self.cell else frozenset()
+        """The names of the user's modules that compute the rows."""
+        return self.cell.own_modules if self.cell else frozenset()
 
     @property
     def measures_time(self) -> bool:
@@ -199,10 +200,11 @@ def run_units(
     check_met([*units, *(cell for unit in units for cell in unit.needs)], store, _compute_within)
     missing = list({unit.key: unit for unit in units if not store.has(unit.key)}.values())
     if missing and not (engine := current()).is_local:
-        from multilab.cells import dask_engine
+        from multilab.cells.dask_engine import finished
 
-        return dask_engine.run_units(missing, store, engine, progress, compute_unit)
-    done = side_by_side(functools.partial(compute_unit, store=store), missing, n_jobs or jobs())
+        done = finished(missing, store, engine, _compute)
+    else:
+        done = side_by_side(functools.partial(compute_unit, store=store), missing, n_jobs or jobs())
     shown = progress(done, len(missing)) if progress else done
     return {label: reason for label, reason in shown if reason is not None}
 
@@ -239,6 +241,11 @@ def compute_unit(unit: Unit, store: Store) -> tuple[str, str | None]:
             raise
         store.write_failure(unit.key, record | {"status": "failed", "traceback": traceback.format_exc()})
         return unit.label, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def table_stem(module: str) -> str:
+    """Return the stem of the table of an analysis: see `multilab.statistics.result_files.table_file`."""
+    return str(importlib.import_module(module).FILE)
 
 
 def tables(units: Sequence[Unit], store: Store) -> Mapping[str, pd.DataFrame]:

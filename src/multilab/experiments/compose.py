@@ -6,6 +6,7 @@ Dataset cards are data: Hydra neither finds nor composes them. ``dataset`` is th
 catalogue before Hydra sees it. Everything else is checked when composed, before any cell is run.
 """
 
+import argparse
 import contextlib
 import os
 import re
@@ -30,26 +31,20 @@ from omegaconf.errors import OmegaConfBaseException
 
 from multilab import datasets
 from multilab.cells.arguments import check_method, check_metrics
-from multilab.cells.conf import entrant_names, named_file, own_names, plain, settings_path
+from multilab.cells.conf import named_file, other_names, plain, settings_path
 from multilab.cells.engines import Engine
 from multilab.cells.errors import ExperimentError
 from multilab.cells.method import Method
 from multilab.cells.settings import ObservedShare, Tuning
 from multilab.core import MultilabError, conf_dir, experiment_dir, store_dir
-from multilab.core.messages import NO_HYDRA, closest, pip_install, printable, unknown_name
+from multilab.core.messages import closest, pip_install, printable, unknown_name
 from multilab.core.shell import command
 from multilab.datasets import cards
 from multilab.datasets.catalogue import files_dir
 from multilab.model_selection import normalise_protocol
 
 _CARDS = "dataset"
-_LAUNCHERS = {
-    "joblib": "joblib",
-    "ray": "ray",
-    "ray_aws": "ray",
-    "submitit_local": "submitit",
-    "submitit_slurm": "submitit",
-}
+_LAUNCHERS = {"joblib": "joblib", "submitit_local": "submitit", "submitit_slurm": "submitit"}
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
@@ -67,7 +62,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
 
     def is_config(self, config_path: str) -> bool:
         """Tell whether the path is a file of settings."""
-        return not _is_card(config_path) and (_own(config_path) is not None or super().is_config(config_path))
+        return not _is_card(config_path) and (super().is_config(config_path) or _own(config_path) is not None)
 
     def load_config(self, config_path: str) -> ConfigResult:
         """Return the content of a settings file: of the package, of an arena entrant, or of the user."""
@@ -79,19 +74,14 @@ class FileConfigSource(file_config_source.FileConfigSource):
     def list(self, config_path: str, results_filter: Any) -> list[str]:
         """Return the settings and groups of a group."""
         entries = super().list(config_path, results_filter)
-        others = _others(config_path.strip("/")) if config_path else []
+        others = other_names(config_path.strip("/")) if config_path else []
         return sorted({*(e for e in entries if not _is_card(os.path.join(config_path, e))), *others})
 
 
 def _own(config_path: str) -> Path | None:
     """Return the file of an entrant, or of the user's settings, for a path of settings."""
     group, _, name = config_path.strip("/").removesuffix(".yaml").rpartition("/")
-    return settings_path(group, name) if group and name in _others(group) else None
-
-
-def _others(group: str) -> list[str]:
-    """Return the names of a group that are not in the package's folder of that name."""
-    return [*entrant_names(group), *own_names(group)]
+    return settings_path(group, name) if group and name in other_names(group) else None
 
 
 def _is_card(config_path: str) -> bool:
@@ -151,8 +141,6 @@ def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> J
     MultilabError
         For everything that a user can fix before any job runs, in one line.
     """
-    if sys.version_info >= (3, 14):
-        raise ExperimentError(NO_HYDRA)
     Plugins.instance()  # registers Hydra's own sources, of which one is replaced
     SourcesRegistry.instance().types["file"] = FileConfigSource
     if experiment_dir() is not None:
@@ -164,7 +152,7 @@ def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> J
     ended: list[tuple[list[str], Any, Exception | None]] = []
     job = _Job(task)
     try:
-        with _collected(ended):
+        with _collected(ended), _lazy_help():
             main = hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")
             main(job if sweep else lambda cfg: ended.append(([], *job(cfg))))()
     except (HydraException, OmegaConfBaseException) as error:
@@ -245,6 +233,24 @@ def _collected(ended: list[tuple[list[str], Any, Exception | None]]) -> Iterator
         yield
     finally:
         Plugins.instantiate_launcher = instantiate  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def _lazy_help() -> Iterator[None]:
+    """Let Hydra 1.3 make its parser on Python 3.14: a help text of it is no string before it is printed.
+
+    There argparse reads each help text when an argument is added (Hydra issue 3121); older ones have no such check.
+    """
+    parser: Any = argparse.ArgumentParser
+    check = getattr(parser, "_check_help", None)
+    if check is None:
+        yield
+        return
+    parser._check_help = lambda self, action: check(self, action) if isinstance(action.help, str) else None
+    try:
+        yield
+    finally:
+        parser._check_help = check
 
 
 def _check_jobs(launcher: Any, job_overrides: Sequence[Sequence[str]]) -> None:
@@ -372,7 +378,7 @@ def cells_at_once(launcher: Any = None) -> int | None:
     """Return how many cells this job may run at once under its launcher, ``None`` for one per core.
 
     Launchers run several jobs at once. Those of submitit have a process started for them and the cores they request;
-    joblib and Ray start a job per core, in processes with threads, which are better not forked.
+    joblib starts a job per core, in processes with threads, which are better not forked.
     """
     launcher = HydraConfig.get().launcher if launcher is None else launcher
     if launcher._target_.endswith(".BasicLauncher"):

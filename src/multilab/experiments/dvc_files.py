@@ -1,56 +1,53 @@
-"""Files of a study that DVC reads: its pipeline file, and those of ``params:``, ``metrics:`` and ``plots:``.
+"""Files of a study that DVC reads: its pipeline, that of the data sets, and those of ``metrics:`` and ``plots:``.
 
-The pipeline has the same stages for every study. ``params.json`` holds what the study and its methods set.
-``headline.json`` has few numbers, because `dvc metrics show` has a column for each number of all studies.
-``headline.csv``, ``ranks.csv`` and ``folds.csv`` are the data of the plots, best method first, drawn by the templates
-in ``.dvc/plots``.
+Stages depend on prepared data, on the YAML files that they read, as ``params:``, and on folders of source code; in a
+repository of a user on ``requirements.txt``, which pins multilab, and on the user's own code. Their outs are packs of
+results and tables. ``headline.json`` has few numbers, because `dvc metrics show` has a column for each number of all
+studies. ``headline.csv``, ``ranks.csv`` and ``folds.csv`` are the data of the plots, best method first, drawn by the
+templates in ``.dvc/plots``.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import json
-import shutil
-import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from multilab import datasets
+from multilab.cells.cell import base_methods
 from multilab.cells.conf import settings_path
+from multilab.cells.environment import installed_version
 from multilab.cells.errors import ExperimentError
-from multilab.cells.method import Method
-from multilab.core import home_dir, report_dir, results_dir, write_atomically
-from multilab.core.digests import sha256_digest
-from multilab.core.shell import command, short_path
-from multilab.core.text import first_few
+from multilab.claims.paper import analyses_of
+from multilab.core import conf_dir, report_dir, results_dir, write_atomically
+from multilab.core.shell import command
+from multilab.experiments.analyses import table_stem
 from multilab.experiments.study import Study
+from multilab.statistics.result_files import SCORES, statistics_file, table_file
 
-if TYPE_CHECKING:  # the stage `keys` imports this module
+if TYPE_CHECKING:  # the stages import this module
     import pandas as pd
 
 DEFAULT_STUDY = "quick"
 """The study of the ``dvc.yaml`` at the top."""
 
-_BEFORE: dict[str, tuple[str, ...]] = {
-    "preprocess": (),
-    "base_scores": ("preprocess",),
-    "train": ("base_scores",),
-    "analyses": ("base_scores",),
-    "evaluate": ("train",),
-    "stats": ("evaluate", "analyses"),
-    "publish": ("evaluate", "stats"),
-}
-"""The stages of a pipeline after ``keys``, and the stages that each begins after."""
-
 METRICS_FILE = "headline.json"
+PAGE = "index.html"
 PLOT_TABLES = ("headline.csv", "ranks.csv", "folds.csv")
+DATA_PIPELINE = Path("data/dvc.yaml")
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PLOT_TEMPLATES = ("by_method.json", "by_split.json")
-_NOT_SHOWN = (
-    *("name", "title", "description", "notes", "kind", "paper", "metrics", "label_counts", "gate_cases"),
-    *("methods", "variants"),  # they are the columns
-)
+_SOURCES = Path("src/multilab")
+_PREPARING = ("core", "datasets")
+_COMPUTING = (*_PREPARING, "cells", "decision", "experiments", "methods", "metrics", "model_selection")
+_REQUIREMENTS = Path("requirements.txt")
+_PERSISTENT = {"persist": True}  # DVC removes other outs before it runs their stage
+_UNSHARED = {"cache": False, "push": False}
 
 
 def pipeline_path(study: str) -> Path:
@@ -71,6 +68,143 @@ def settings_text(study: str) -> str:
     return _filled("study.yaml.j2", study=study)
 
 
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a study's pipeline."""
+
+    name: str
+    deps: Sequence[str]
+    params: Sequence[str]
+    outs: Sequence[tuple[str, Mapping[str, bool]]]
+
+
+def pack_paths(study: Study, stage: str) -> dict[bool, Path]:
+    """Return the files with the results of a stage, by whether they are of private data sets."""
+    folder, private = results_dir(study.name), any(datasets.card(name).private for name in study.datasets)
+    paths = {False: folder / f"{stage}.zip"}
+    return paths | ({True: folder / f"{stage}-private.zip"} if private else {})
+
+
+def stages_of(study: Study) -> list[Stage]:
+    """Return the stages of a study: those that compute write packs, the others tables."""
+    prepared = [f"data/prepared/{name}" for name in study.datasets]
+    described, methods = _files(settings_path("study", study.name)), _method_files(study)
+    folders = {settings_path("protocol", "any").parent, *(Path(path).parent for path in methods)}
+    settings = sorted(_files(*folders))
+    analysed = analyses_of(study.paper)
+    stages, packs = [], list[str]()
+    for name in ("base_scores", "train", *(["analyses"] if analysed else [])):
+        made = pack_paths(study, name)
+        outs = [(path.as_posix(), _PERSISTENT | (_UNSHARED if private else {})) for private, path in made.items()]
+        papers = ["claims", "papers"] if name == "analyses" else []
+        deps = [*prepared, *packs, *settings, *_own_code(study), *package_code(*_COMPUTING, *papers)]
+        tables = [table_file(table_stem(analysis.module)) for analysis in analysed] if papers else []
+        params = [*described, *(methods if name == "train" else [])]
+        stages.append(Stage(name, deps, params, [*outs, *_tables(study, dict.fromkeys(tables))]))
+        packs += [path for path, _ in outs]
+    trained = [path.as_posix() for path in pack_paths(study, "train").values()]
+    papers = ["papers"] if study.paper else []
+    code = package_code("cells", "claims", "core", "experiments", "metrics", *papers)
+    stages.append(Stage("evaluate", [*prepared, *trained, *code], described, _tables(study, evaluated_tables(study))))
+    scores = [path for stage in stages[2:] for path, _ in stage.outs]
+    code = package_code("claims", "core", "experiments", "statistics", *papers)
+    written = _tables(study, described_files(study))
+    stages.append(Stage("stats", [*trained, *scores, *settings, *code], described, written))
+    shown = [*trained, *scores, *(path for path, _ in written)]
+    stages.append(Stage("publish", [*shown, *package_code("experiments", "reports")], (), ()))
+    return stages
+
+
+def evaluated_tables(study: Study) -> list[str]:
+    """Return the tables that the stage ``evaluate`` of a study always writes."""
+    tables = [SCORES, "keys.csv"]
+    tables += ["tuned.csv"] if any(study.tune_of(name) for name in study.all_methods) else []
+    tables += ["sampling.csv"] if study.paper else []
+    tables += ["labels.csv"] if study.label_counts else []
+    return tables + (["unfinished.csv"] if study.limits else [])
+
+
+def described_files(study: Study) -> list[str]:
+    """Return what the stage ``stats`` of a study writes."""
+    files = [METRICS_FILE, *PLOT_TABLES, "metrics.json", "study.json", "datasets.json"]
+    if study.page == "arena":
+        return files
+    compared = [statistics_file(), *(statistics_file(n) for n, v in study.variants.items() if len(v.methods) > 1)]
+    learned = any(study.method(name).save_attributes for name in study.methods)
+    judged = ["cells.csv", "claims.json", "counterfactuals.json"] if study.paper else []
+    return [*files, *compared, *judged, *(["figures"] if learned else [])]
+
+
+def _tables(study: Study, names: Iterable[str]) -> list[tuple[str, dict[str, bool]]]:
+    """Return tables as outs: git has those of a study, of the default study only the small ones."""
+    folder, small = report_dir(study.name).as_posix(), ("metrics.json", METRICS_FILE, *PLOT_TABLES)
+    in_git = {name for name in names if study.name != DEFAULT_STUDY or name in small}
+    return [(f"{folder}/{name}", _PERSISTENT | ({"cache": False} if name in in_git else {})) for name in names]
+
+
+def _method_files(study: Study) -> list[str]:
+    """Return the YAML files of the methods of a study, and of those whose scores they read."""
+    columns = [study.method(name) for name in study.all_methods]
+    bases = [base.name for column in columns for base in base_methods(column)]
+    names = dict.fromkeys([*(study.base(column) for column in study.all_methods), *bases])
+    return _files(*(settings_path("method", name) for name in names))
+
+
+def _own_code(study: Study) -> list[str]:
+    """Return the user's own modules that methods of a study name."""
+    modules: set[str] = set()
+    for column in study.all_methods:
+        with contextlib.suppress(ExperimentError):  # another library's that is not installed here
+            modules |= study.method(column).outside.modules
+    return sorted(_files(*(Path(getattr(sys.modules.get(name), "__file__", None) or "") for name in modules)))
+
+
+def package_code(*packages: str) -> list[str]:
+    """Return what computes as dependencies: folders of the package in a checkout, else the pinned version."""
+    if _SOURCES.is_dir():
+        return sorted({(_SOURCES / name).as_posix() for name in packages})
+    return [_REQUIREMENTS.as_posix()]
+
+
+def _files(*paths: Path) -> list[str]:
+    """Return those of some paths that are in the current folder, relative to it."""
+    here = Path.cwd().resolve()
+    inside = [path.resolve() for path in paths if path.exists() and path.resolve() != here]
+    return [path.relative_to(here).as_posix() for path in inside if path.is_relative_to(here)]
+
+
+def pin_version() -> Path | None:
+    """Pin the installed version in ``requirements.txt``, outside a checkout; return the file if it was changed."""
+    if _SOURCES.is_dir() or _pinned():
+        return None
+    text = _REQUIREMENTS.read_text("utf-8") if _REQUIREMENTS.is_file() else ""
+    write_atomically(_REQUIREMENTS, f"{text.rstrip()}\nmultilab=={installed_version('multilab')}\n".lstrip())
+    return _REQUIREMENTS
+
+
+def check_pinned_version() -> None:
+    """Refuse to run a stage with another version than the one that DVC compares.
+
+    Raises
+    ------
+    ExperimentError
+        If ``requirements.txt`` pins another version of multilab than is installed.
+    """
+    pinned, here = None if _SOURCES.is_dir() else _pinned(), installed_version("multilab")
+    if pinned and pinned != here:
+        raise ExperimentError(
+            f"{_REQUIREMENTS} pins multilab {pinned}, {here} is installed: install the pinned version, or write "
+            f"multilab=={here} there, and `dvc status` shows what would run"
+        )
+
+
+def _pinned() -> str | None:
+    """Return the version of multilab that ``requirements.txt`` pins."""
+    lines = _REQUIREMENTS.read_text("utf-8").splitlines() if _REQUIREMENTS.is_file() else []
+    pins = (line.partition("#")[0].replace(" ", "").partition("==") for line in lines)
+    return next((version for name, _, version in pins if name.partition("[")[0] == "multilab" and version), None)
+
+
 def pipeline_text(study: Study) -> str:
     """Return the content of the pipeline file of a study; plots added to an existing file are kept."""
     path = pipeline_path(study.name)
@@ -80,7 +214,7 @@ def pipeline_text(study: Study) -> str:
         study=study.name,
         top=top,
         target="" if top else f" {path.as_posix()}",
-        stages=_BEFORE,
+        stages=stages_of(study),
         headline=study.headline,
         folder=f"reports/{study.name}/" if top else "",
     )
@@ -90,74 +224,54 @@ def pipeline_text(study: Study) -> str:
     return text + added
 
 
-def _filled(template: str, **values: Any) -> str:
-    from jinja2 import Environment, FileSystemLoader  # the stage `keys` writes no template
+def data_pipeline_text(study: Study) -> str:
+    """Return the content of the pipeline of the data sets: those of a study, and those that are in the file already."""
+    import yaml
 
-    templates = Environment(loader=FileSystemLoader(_TEMPLATES), trim_blocks=True, keep_trailing_newline=True)
-    return templates.get_template(template).render(**values)
+    written = yaml.safe_load(DATA_PIPELINE.read_text("utf-8")) if DATA_PIPELINE.is_file() else {}
+    listed = {name for stage in (written or {}).get("stages", {}).values() for name in stage.get("foreach", ())}
+    names = {*listed, *study.datasets} & {*datasets.cards()}
+    cards = [card for card in map(datasets.card, sorted(names)) if card.available]
+    groups: dict[str, dict[str, Any]] = {}
+
+    def add(stage: str, name: str, command: str, deps: Sequence[str], out: str, private: bool = False) -> None:
+        group = {"stage": stage, "command": command, "deps": deps, "out": out, "private": private, "names": []}
+        groups.setdefault(stage, group)["names"].append(name)
+
+    for card in cards:
+        described = [path.replace(f"{card.name}.yaml", "${item}.yaml") for path in _files(card.location)]
+        addressed, code = any(file.addressed for file in card.files), package_code(*_PREPARING)
+        kind = "" if addressed else "_generated"
+        if card.location.parent != (conf_dir() / "dataset").resolve():  # one's own: it depends on other files
+            kind = f"_{card.name.replace('.', '-')}"
+        kind, files = f"{kind}{'_private' if card.private else ''}", ["data/raw/${item}"]
+        if addressed and card.private:
+            files = []  # they stay where they are
+        elif addressed:
+            add(f"fetch{kind}", card.name, "fetch --copy", described or code, files[0])
+        else:
+            files = _files(*(card.location.parent / file.path for file in card.files))
+        out = "data/prepared/${item}"
+        add(f"preprocess{kind}", card.name, "prepare", [*described, *files, *code], out, card.private)
+    return _filled("data.yaml.j2", groups=groups.values())
 
 
-def write_parameters(study: Study) -> None:
-    """Write ``params.json`` of a study and, in a repository of DVC, the templates of its plots.
-
-    Raises
-    ------
-    ExperimentError
-        If somebody changed ``params.json`` itself, as `dvc exp run -S reports/quick/params.json:mlknn.k=4` does.
-    """
-    path, text = report_dir(study.name) / "params.json", json.dumps(study_parameters(study), indent=1) + "\n"
-    notes = home_dir() / results_dir(study.name) / "params-written"  # a digest a line, of each text written here
-    written = notes.read_text().split() if notes.is_file() else []
-    _refuse_changed(path, text, written, study)
-    if (digest := sha256_digest(text.encode())) not in written:
-        write_atomically(notes, "\n".join([*written, digest]) + "\n")
-    files = {path: text}
+def write_pipeline(study: Study) -> list[Path]:
+    """Write the pipeline of a study, that of its data sets, and the templates of plots; return the pipelines."""
+    files = {pipeline_path(study.name): pipeline_text(study), DATA_PIPELINE: data_pipeline_text(study)}
     if Path(".dvc").is_dir():
         files |= {Path(".dvc/plots") / name: (_TEMPLATES / name).read_text("utf-8") for name in _PLOT_TEMPLATES}
     for path, text in files.items():
         if not path.is_file() or path.read_text("utf-8") != text:
             write_atomically(path, text)
+    return [path for path in files if path.name == "dvc.yaml"]
 
 
-def _refuse_changed(path: Path, text: str, written: Sequence[str], study: Study) -> None:
-    """Raise if the settings in a ``params.json`` are not those of ``text``, and were not written here or committed."""
-    found = path.read_text("utf-8") if path.is_file() else text
-    try:
-        there, here = json.loads(found), json.loads(text)
-    except ValueError:  # of a merge with a conflict
-        return
-    changed = [column for column in {**there, **here} if there.get(column) != here.get(column)]
-    if not changed:
-        return
-    ask = ["git", "show", f"HEAD:./{path.as_posix()}"]
-    committed = subprocess.run(ask, capture_output=True, check=False).stdout if shutil.which("git") else b""
-    originals = [*written, *([sha256_digest(committed)] if committed else [])]
-    if originals and sha256_digest(found.encode()) not in originals:
-        own = [column for column in changed if column in study.methods]
-        source = short_path(settings_path("method", own[0]) if own else settings_path("study", study.name))
-        raise ExperimentError(
-            f"{path} was changed ({first_few(changed, 5)}), but it is written from the settings: remove it and change "
-            f"{source} instead, as `dvc exp run -S {source}:NAME=VALUE` does"
-        )
+def _filled(template: str, **values: Any) -> str:
+    from jinja2 import Environment, FileSystemLoader  # stages write no template
 
-
-def study_parameters(study: Study) -> dict[str, Any]:
-    """Return the settings of a study, under ``study``, and the arguments of the method of each column.
-
-    Omits defaults, texts and search spaces, and everything that a variant's column shares with its method. Blocks of
-    settings for some data sets are listed under ``study``.
-    """
-    own = {
-        field.name: getattr(study, field.name)
-        for field in dataclasses.fields(study)
-        if field.name not in _NOT_SHOWN and getattr(study, field.name) != _default(field)
-    }
-    blocks = [*study.settings, *(block for variant in study.variants.values() for block in variant.settings)]
-    own["settings"] = [block.to_dict() for block in blocks if block.datasets is not None]
-    if not own["settings"]:
-        del own["settings"]
-    columns = {column: _column(study, column) for column in study.all_methods}
-    return _plain({"study": own} | {column: settings for column, settings in columns.items() if settings})
+    templates = Environment(loader=FileSystemLoader(_TEMPLATES), trim_blocks=True, keep_trailing_newline=True)
+    return templates.get_template(template).render(**values)
 
 
 def write_plots(study: Study, scores: pd.DataFrame, means: Mapping[str, float], ranks: Mapping[str, Any]) -> None:
@@ -198,28 +312,3 @@ def write_plots(study: Study, scores: pd.DataFrame, means: Mapping[str, float], 
     place = {method: number for number, method in enumerate(best_first)}
     order = rows["method"].map(place).fillna(len(place)).sort_values(kind="stable").index
     write_table(folder / "folds.csv", rows.loc[order].sort_values(["dataset", "split"], kind="stable"))
-
-
-def _column(study: Study, column: str) -> dict[str, Any]:
-    """Return the settings of a column: those of its method, or of a variant those that differ from it."""
-    settings, variant = _settings(study.method(column)), study.variant_of(column)
-    if variant is None:
-        return settings
-    ordinary = _settings(study.method(study.base(column)))
-    changed = {name: value for name, value in settings.items() if name not in ordinary or ordinary[name] != value}
-    return changed | ({"tune": variant.tune.identity()} if variant.tune else {})
-
-
-def _settings(method: Method) -> dict[str, Any]:
-    """Return the arguments of a method and how its input is made."""
-    inputs = {"base_scores": method.base_scores, "inner_cv": method.inner_cv} if method.base_scores else {}
-    return {**method.params, "preprocessing": method.preprocessing, **inputs}
-
-
-def _plain(settings: Any) -> Any:
-    """Return settings as JSON holds them."""
-    return json.loads(json.dumps(settings, default=dataclasses.asdict))
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()

@@ -43,6 +43,7 @@ _DRAWS = 200  # bootstrap draws: a standard error is then known to about 5 %
 
 MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model_bytes")
 """Measurements of a cell; ``input_seconds`` is the time of fitting the cells that it reads."""
+_TUNE = "tune_seconds"
 
 
 def extra_quantities(
@@ -85,16 +86,20 @@ def evaluate(
 
 
 def measurements(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
-    """Return seconds, memory and model size of cells, and the recall of approximate neighbours, if any."""
-    rows = []
+    """Return seconds, memory and model size of cells; of some also seconds of a search, recall of neighbours.
+
+    The seconds of a search that repetitions share are listed once. Nothing is known of cells from a pack.
+    """
+    rows, searched = [], set()
     for cell in cells:
-        record = store.record(cell.key)
+        record, identifier = store.record(cell.key), (cell.key, cell.method.name)
         numbers = [record.get(name, math.nan) for name in (*MEASURED, RECALL)]
-        rows.append(
-            (cell.split_ref.dataset, cell.split_ref.split, cell.method.name, *numbers, record["alone"], cell.key)
-        )
-    table = pd.DataFrame(rows, columns=["dataset", "split", "method", *MEASURED, RECALL, "alone", "key"])
-    return table if table[RECALL].notna().any() else table.drop(columns=RECALL)
+        search = math.nan if identifier in searched else record.get(_TUNE, math.nan)
+        searched.add(identifier)
+        rows.append((*cell.row, *numbers, search, record["alone"], cell.key))
+    table = pd.DataFrame(rows, columns=["dataset", "split", "method", *MEASURED, RECALL, _TUNE, "alone", "key"])
+    table["model_bytes"] = table["model_bytes"].astype("Int64")
+    return table.drop(columns=[name for name in (RECALL, _TUNE) if table[name].isna().all()])
 
 
 def unfinished(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
@@ -123,8 +128,7 @@ def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
     """Return the arguments that the searches of tuned cells chose, a row per argument.
 
     A search shared by all repetitions is listed once. ``value`` is JSON, as in the ``trials.csv`` of the cell;
-    ``metric`` and ``best`` are the optimised metric and its best mean over the inner folds; ``tune_seconds`` is the
-    time of the complete search.
+    ``metric`` and ``best`` are the optimised metric and its best mean over the inner folds.
     """
     rows, listed = [], set()
     for cell in cells:
@@ -137,9 +141,8 @@ def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
         best = trials[metric].agg(METRICS[metric].direction)
         index = cell.split_ref.dataset, cell.split_ref.split, cell.method.name
         for name, value in sorted(record["tuned"].items()):
-            rows.append((*index, name, json.dumps(value), metric, best, record["tune_seconds"]))
-    columns = ["dataset", "split", "method", "parameter", "value", "metric", "best", "tune_seconds"]
-    return pd.DataFrame(rows, columns=columns)
+            rows.append((*index, name, json.dumps(value), metric, best))
+    return pd.DataFrame(rows, columns=["dataset", "split", "method", "parameter", "value", "metric", "best"])
 
 
 def sampling_errors(

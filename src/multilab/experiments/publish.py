@@ -1,33 +1,39 @@
 """Publication to MLflow: the runs of studies, `multilab train` and `multilab tune`, and their content."""
 
-import io
 import json
 import math
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
-
-import numpy as np
 
 from multilab.cells.cell import Cell, base_methods
 from multilab.cells.environment import code_version
 from multilab.cells.errors import TrackingError
 from multilab.cells.fit_costs import RECALL
 from multilab.cells.inventory import spent_seconds
+from multilab.cells.learned import LEFT_OUT
 from multilab.cells.method import Method
 from multilab.cells.progress import ProgressBar
 from multilab.cells.store import Store
-from multilab.core import experiment_dir, report_dir
+from multilab.core import experiment_dir, read_json, report_dir
 from multilab.datasets import card
 from multilab.datasets.prepared import dataset_facts
-from multilab.experiments.evaluate import MEASURED, learned
+from multilab.experiments.evaluate import MEASURED
+from multilab.experiments.learned_files import learned_files
 from multilab.experiments.plan import study_cells
-from multilab.experiments.receipts import published_to, write_receipt
+from multilab.experiments.stages import unpack
 from multilab.experiments.study import Study
 from multilab.experiments.track import RunRecord, Tracker
-from multilab.models.mlflow_store import record_destination, runs_text, tracking
+from multilab.models.mlflow_store import ui_text
+
+_NOTES = {
+    "runs": "One method on one data set per run, made by `multilab train` and `multilab compare --publish`.",
+    "tuning": "Searches of `multilab tune` on all rows of a data set; their trials are steps of a metric.",
+}
 
 
 def publish_now(results: Sequence[Any]) -> None:
@@ -41,38 +47,38 @@ def publish_now(results: Sequence[Any]) -> None:
 def publish_results(results: Sequence[Any], where: dict[str, str]) -> None:
     """Publish runs of `multilab train` and searches of `multilab tune`, and print the changes."""
     tracker = Tracker(where["uri"], where["artifacts"])  # before anything is read: it may not answer
-    published = [(result.record(), result.columns) for result in results]
-    for experiment in dict.fromkeys(record.study for record, _ in published):
-        entries = [(record, columns) for record, columns in published if record.study == experiment]
-        counts = tracker.publish(experiment, [record for record, _ in entries], prune=False)
-        tracker.share_view(experiment, entries[-1][1])
-        print(f"MLflow experiment {experiment}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
-        print(f"runs:    {runs_text(where['uri'], experiment)}")
+    records = [result.record() for result in results]
+    for experiment in dict.fromkeys(record.study for record in records):
+        of_experiment = [record for record in records if record.study == experiment]
+        _report(experiment, tracker, tracker.publish(experiment, of_experiment, False, _NOTES[experiment]))
 
 
 def publish_study(study: Study, where: dict[str, str]) -> None:
-    """Publish a study, share the view of its runs table, and leave a receipt if it went to the configured store.
+    """Publish a study; results that only its packs have are unpacked first.
 
     From the temporary copy of a DVC experiment only its own runs are published, next to those of the repository.
     """
     tracker = Tracker(where["uri"], where["artifacts"])
+    unpack(study, Store())
     runs = list(ProgressBar("publishing to MLflow")(records(study, study_scores(study)), len(study_pairs(study))))
-    copy = experiment_dir()
-    if copy is None:
-        counts = tracker.publish(study.name, runs)
-    else:
-        counts = tracker.publish_experiment(study.name, runs, os.environ.get("DVC_EXP_NAME") or copy.name)
-    first, *others = _headline(study)
-    tracker.share_view(study.name, ["rank", first, "seconds", "peak_mb", *others], order_by="rank")
-    if where == tracking():  # DVC checks the configured store only
-        record_destination(published_to(study), where["uri"])
-        write_receipt(study, "publish")
-    print(f"MLflow experiment {study.name}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
+    note = (
+        f"{study.title or study.name}. The current runs are those with `tags.superseded = 'false'`; `rank` is the rank "
+        f"on a data set by {study.headline}.\n\n    multilab study run --study {study.name}"
+    )
+    folder = experiment_dir()
+    copy = (os.environ.get("DVC_EXP_NAME") or folder.name) if folder else ""
+    _report(study.name, tracker, tracker.publish(study.name, runs, note=note, copy=copy))
 
 
-def _headline(study: Study) -> tuple[str, ...]:
-    """Return the first metrics of the runs table of a study."""
-    return tuple(dict.fromkeys([study.headline, *study.metrics]))[:3]
+def _report(experiment: str, tracker: Tracker, counts: Mapping[str, int]) -> None:
+    print(f"MLflow experiment {experiment}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
+    print(f"runs:    {ui_text(tracker.where['uri'], tracker.number)}")
+
+
+def command_line(verb: str, settings: Mapping[str, Any]) -> str:
+    """Return the command of a run of `multilab train` or `multilab tune` with some settings."""
+    words = [f"dataset={settings['dataset']}", f"method={settings['method']}", *settings["changed"]]
+    return shlex.join(["multilab", verb, *words])
 
 
 def study_scores(study: Study) -> Any:
@@ -92,11 +98,14 @@ def study_pairs(study: Study) -> list[tuple[str, str]]:
 def records(study: Study, scores: Any) -> Iterator[RunRecord]:
     """Yield one run per variant and dataset of a study, from its scores and the cell store.
 
-    Cells that exceeded a limit have no scores; a pair without scores has no run.
+    Cells that exceeded a limit have no scores; a pair without scores has no run. Costs of results that came from a pack
+    are those that the report has.
     """
     from multilab.experiments.comparisons import dataset_ranks  # takes a second, which `multilab train` is spared
 
-    about, ranks, among = code_version(), *dataset_ranks(study, scores)
+    store, now, then = Store(), code_version(), _committed_environment(study)
+    headline = tuple(dict.fromkeys([study.headline, *study.metrics]))[:3]
+    costs, (ranks, among) = _committed_costs(study), dataset_ranks(study, scores)
     groups = dict(list(scores.groupby(["method", "dataset"], sort=False)))
     cells = {method: study_cells(study, method) for method in study.all_methods}
     for method, dataset in study_pairs(study):
@@ -110,9 +119,34 @@ def records(study: Study, scores: Any) -> Iterator[RunRecord]:
             str(metric): {int(s): float(v) for s, v in zip(part["split"], part["value"], strict=True)}
             for metric, part in rows.groupby("metric", sort=False)
         }
-        record = run_record(study.name, chosen, values, about, _headline(study))
+        about = now if any("started" in store.record(cell.key) for cell in chosen) else then
+        record = run_record(study.name, chosen, values, about, headline, costs)
+        command = f"multilab study train --study {study.name} --method {method} --dataset {dataset}"
         rank = ranks.get((method, dataset))
-        yield record if rank is None else replace(record, rank=rank, tags={**record.tags, "ranked": among})
+        tags = record.tags if rank is None else record.tags | {"ranked": among}
+        yield replace(record, rank=rank, tags=tags, command=command)
+
+
+def _committed_costs(study: Study) -> dict[tuple[str, int, str], dict[str, float]]:
+    """Return what ``measured.csv`` says of each cell, by data set, split and method."""
+    from multilab.statistics.result_files import CELL, read_measured
+
+    table = read_measured(report_dir(study.name))
+    if table is None:
+        return {}
+    names = [name for name in (*MEASURED, RECALL, "tune_seconds") if name in table]
+    rows = zip(table[CELL].itertuples(index=False, name=None), table[names].to_dict("records"), strict=True)
+    return {cell: {name: value for name, value in row.items() if value == value} for cell, row in rows}
+
+
+def _committed_environment(study: Study) -> dict[str, Any]:
+    """Return commit, version of Python and time that ``environment.json`` says; of the present without the file."""
+    path = report_dir(study.name) / "environment.json"
+    if not path.is_file():
+        return code_version()
+    about = read_json(path)
+    created = datetime.strptime(about["created"], "%Y-%m-%d %H:%M UTC").replace(tzinfo=UTC)
+    return {**about, "started": created.timestamp()}
 
 
 def run_record(
@@ -121,6 +155,7 @@ def run_record(
     values: Mapping[str, Mapping[int, float]],
     about: Mapping[str, Any],
     headline: Sequence[str],
+    costs: Mapping[tuple[str, int, str], Mapping[str, float]] | None = None,
 ) -> RunRecord:
     """Return the run of one method on one dataset.
 
@@ -133,16 +168,21 @@ def run_record(
     values : mapping
         Metric to split to value.
     about : mapping
-        Commit and version of Python.
+        Commit and version of Python; ``started``, if records do not say when they were computed.
     headline : sequence of str
         The first metrics of the runs table; three of them show their splits as steps.
+    costs : mapping, optional
+        Costs of cells by data set, split and method, for records without.
     """
-    first, store = cells[0], Store()
-    # Repetitions without a seed of their own are one cell, whose seconds count once.
-    distinct = {cell.key: store.record(cell.key) for cell in cells}
+    first, store, distinct = cells[0], Store(), dict[str, dict[str, Any]]()
+    for cell in cells:  # repetitions without a seed of their own are one cell, whose seconds count once
+        known = (costs or {}).get(cell.row, {})
+        distinct.setdefault(cell.key, {**known, **store.record(cell.key)})
     recall = [RECALL] if any(RECALL in record for record in distinct.values()) else []
     by_split = {cell.split_ref.split: distinct[cell.key] for cell in cells}
     measured = {name: {s: _measured(record, name) for s, record in by_split.items()} for name in (*MEASURED, *recall)}
+    left_out = {LEFT_OUT: json.dumps(distinct[first.key][LEFT_OUT])} if LEFT_OUT in distinct[first.key] else {}
+    seconds = {s: spent_seconds(record) if "fit_seconds" in record else math.nan for s, record in by_split.items()}
     counts = {name for name in values if name.startswith("n_skipped_")}  # rows or labels that a mean leaves out
     return RunRecord(
         study=study,
@@ -156,15 +196,15 @@ def run_record(
             **_tuned(cells, distinct),
         },
         metrics={name: dict(row) for name, row in values.items() if name not in counts or any(row.values())},
-        measured={"seconds": {split: spent_seconds(record) for split, record in by_split.items()}, **measured},
+        measured={"seconds": seconds, **measured},
         facts=dataset_facts(first.split_ref.dataset),
         cells=[cell.key for cell in cells],
         headline=tuple(headline[:3]),
         source=dataset_source(first.split_ref.dataset),
-        started=min((r["started"] for r in distinct.values() if "started" in r), default=None),
+        started=min((r["started"] for r in distinct.values() if "started" in r), default=about.get("started")),
         seconds=sum(spent_seconds(record) for record in distinct.values()),
-        tags={**run_tags(about, first.seed), "study": study},
-        artifacts=lambda: _artifacts(first, store),
+        tags={**run_tags(about, first.seed), **left_out, "study": study},
+        artifacts=lambda: learned_files(first, store),
     )
 
 
@@ -241,28 +281,3 @@ def dataset_source(name: str) -> tuple[str, str]:
         return "local", json.dumps({"uri": str(entry.location.parent / files[0].path)})
     generator = {k: str(v) for k, v in (entry.generator or {"name": name}).items()}
     return "code", json.dumps({"tags": {"mlflow.source.name": "multilab.datasets", **generator}})
-
-
-def _artifacts(cell: Cell, store: Store) -> dict[str, bytes]:
-    """Return the learned arrays of the first split and a figure of each matrix among them."""
-    arrays = learned(cell, store)
-    if not arrays:
-        return {}
-    buffer = io.BytesIO()
-    content: dict[str, Any] = dict(arrays)
-    np.savez_compressed(buffer, **content)
-    figures = {f"{n}.png": _matrix_png(a, n) for n, a in arrays.items() if a.ndim == 2 and min(a.shape) > 1}
-    return {"learned.npz": buffer.getvalue(), **figures}
-
-
-def _matrix_png(matrix: np.ndarray, name: str) -> bytes:
-    from matplotlib.figure import Figure
-
-    canvas, buffer = Figure(figsize=(5, 5), layout="constrained"), io.BytesIO()
-    axes = canvas.subplots()
-    low, high = min(0.0, float(matrix.min())), float(np.abs(matrix).max()) or 1.0
-    colours: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -high} if low < 0 else {"cmap": "Blues", "vmin": 0.0}
-    canvas.colorbar(axes.imshow(matrix, vmax=high, **colours), ax=axes, shrink=0.8)
-    axes.set_title(name)
-    canvas.savefig(buffer, format="png", dpi=110)
-    return buffer.getvalue()

@@ -30,7 +30,7 @@ from multilab.cells.method import Method, named_metrics
 from multilab.cells.rows import Rows
 from multilab.cells.running import estimator_of_cell
 from multilab.cells.seeds import seed_for
-from multilab.cells.settings import Tuning
+from multilab.cells.settings import OPTUNA_IN_KEYS, Tuning
 from multilab.core import declared_versions, json_digest, major_minor
 from multilab.core.messages import unknown_name
 from multilab.experiments.trials import ended_trials, open_database, open_journal
@@ -108,11 +108,14 @@ def search(
     space = distributions(method)
     direction: Any = "minimize" if METRICS[tuning.metric].direction == "min" else "maximize"
     first = _first_points(tuning, method, space, cell)
-    n_trials = min(tuning.n_trials, len(first)) if tuning.sampler == "grid" else tuning.n_trials
+    n_trials = min(tuning.n_trials, len(first)) if tuning.sampler == "GridSampler" else tuning.n_trials
     began = time.monotonic()
     with open_database(tuning.storage) if tuning.storage else open_journal(journal) as own:
         study = own.study(name, direction, n_trials)
-        study.pruner = optuna.pruners.MedianPruner() if tuning.pruner == "median" else optuna.pruners.NopPruner()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            study.set_metric_names([tuning.metric])
+        study.pruner = getattr(optuna.pruners, tuning.pruner)()
         steps = range(len(ended_trials(study)), n_trials)
         for index in progress(steps, len(steps)) if progress else steps:
             timed_out = tuning.timeout and time.monotonic() - began >= tuning.timeout
@@ -158,7 +161,9 @@ def _study_name(cell: Cell, tuning: Tuning) -> str:
 
 def _sequence(cell: Cell, tuning: Tuning) -> dict[str, Any]:
     """Return what decides the values of the trials besides the cell, but not their number: settings and versions."""
-    settings = {name: value for name, value in vars(tuning).items() if name not in ("n_trials", "timeout", "storage")}
+    # of settings from a file or command line only those that it names
+    named = {name: value for name, value in vars(tuning).items() if name not in ("n_trials", "timeout", "storage")}
+    settings = {name: OPTUNA_IN_KEYS.get(value, value) for name, value in named.items()}
     versions = declared_versions([search, *named_metrics([tuning.metric])])
     # A search over `preprocessing` once ignored what its trials chose: its journals are not continued.
     scaling = {"scaling": "of each trial"} if "preprocessing" in cell.method.search else {}
@@ -166,11 +171,16 @@ def _sequence(cell: Cell, tuning: Tuning) -> dict[str, Any]:
 
 
 def _trial_value(trial: Any, method: Method, folds: Sequence[Rows], cell: Cell, tuning: Tuning) -> float:
-    """Return the mean over the inner folds; report the running mean after each and stop where the pruner decides so."""
+    """Return the mean over the inner folds; report the running mean after each and stop where the pruner decides so.
+
+    The values of the folds become user attributes of the trial, which Optuna's dashboard shows.
+    """
     values: list[float] = []
     for step, rows in enumerate(folds):
         values.append(_value(method, rows, cell, tuning))
-        if tuning.pruner != "none" and not np.isnan(values).any():
+        if not np.isnan(values[-1]):  # which is no valid JSON
+            trial.set_user_attr(f"fold_{step}", float(values[-1]))
+        if tuning.pruner != "NopPruner" and not np.isnan(values).any():
             trial.report(float(np.mean(values)), step)
             if step + 1 < len(folds) and trial.should_prune():
                 raise optuna.TrialPruned()
@@ -191,9 +201,9 @@ def default_trial(study: Any, method: Method) -> Any:
 def _first_points(tuning: Tuning, method: Method, space: Mapping[str, Any], cell: Cell) -> list[dict[str, Any]]:
     """Return the points of the first trials: all of a grid or a quasi-random search, else the method's own values."""
     default = _default_point(method, space)
-    if tuning.sampler == "grid":
+    if tuning.sampler == "GridSampler":
         return _grid(space)
-    if tuning.sampler == "qmc":
+    if tuning.sampler == "QMCSampler":
         seed = seed_for(cell.seed, cell.split_ref.digest, method.seed_name, "quasi-random trials")
         return _quasi_random(space, default, tuning.n_trials, seed)
     return [default]
@@ -221,7 +231,7 @@ def _grid(space: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the points of a space of choices, in the order of the file."""
     choices = [getattr(s, "choices", ()) for s in space.values()]
     if () in choices:
-        raise ExperimentError("sampler grid needs a categorical `search` space (choices) for every argument")
+        raise ExperimentError("GridSampler needs a categorical `search` space (choices) for every argument")
     return [dict(zip(space, point, strict=True)) for point in itertools.product(*choices)]
 
 
@@ -248,12 +258,9 @@ def _within(space: Any, value: Any) -> bool:
 
 
 def _sampler(tuning: Tuning, seed: int) -> Any:
-    random = optuna.samplers.RandomSampler
-    # the points of "qmc" and "grid" are enqueued
-    samplers = {"tpe": optuna.samplers.TPESampler, "random": random, "qmc": random, "grid": random}
-    if tuning.sampler not in samplers:
-        raise ExperimentError(f"sampler {tuning.sampler!r} is not tpe, random, qmc or grid")
-    return samplers[tuning.sampler](seed=seed)
+    # the points of a grid and of a quasi-random search are enqueued
+    samplers = optuna.samplers
+    return (samplers.TPESampler if tuning.sampler == "TPESampler" else samplers.RandomSampler)(seed=seed)
 
 
 def _value(method: Method, rows: Rows, cell: Cell, tuning: Tuning) -> float:

@@ -1,24 +1,22 @@
-"""Writer of runs to MLflow: creates, changes, tags and deletes runs so that the store shows the result files.
+"""Writer of runs to MLflow: creates, tags and deletes runs so that the store shows the result files.
 
 An experiment per study, a run per method and data set, which the tags ``method`` and ``dataset`` group. Under the plain
 name of a metric a run shows the mean over the splits; the splits themselves are steps of ``split/<metric>`` for three
 metrics, and columns of the artifact ``metrics.csv`` for all. Start and duration are those of the computation.
+
 Publishing is idempotent: a run whose ``multilab.key`` is there already is kept. Runs of other settings, code or data
 stay, with the tag ``superseded`` set to ``true``; the others carry ``false``. Only half-written runs and second copies
-of a run are deleted.
+of a run are deleted: publishers do not wait for each other, and what two of them wrote at once is one run afterwards.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import getpass
-import io
 import itertools
 import math
 import os
 import socket
-import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,32 +25,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import psutil
 from mlflow.entities import Metric, RunTag
 from mlflow.exceptions import MlflowException
 
 from multilab.core import json_digest
-from multilab.models.mlflow_store import (
-    VIEW,
-    experiment_id,
-    log_dataset,
-    log_values,
-    open_client,
-    readable_errors,
-    share_view,
-    sqlite_path,
-    writer_lock,
-)
+from multilab.models.mlflow_store import NOTE, experiment_id, log_dataset, log_values, open_client, readable_errors
 
 __all__ = ["RunRecord", "Tracker"]
+
+VIEW = "5"
+"""Version of what a run shows; runs of an older version are superseded."""
 
 _ABANDONED_SECONDS = 3600.0  # longer than a writer needs for a run: an older unfinished run is removed
 _DVC_EXPERIMENT = "dvc.experiment"
 
 _COLUMNS = 20
 """Metrics that are columns of the runs table; with ranks, costs and splits the table stays below 30 columns."""
-
-_COSTS = ("seconds", "peak_mb")
-"""Measurements that are columns of the runs table: the mean of the seconds, and the largest peak."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +64,8 @@ class RunRecord:
         Description of the dataset; ``digest`` among it.
     cells : list of str
         Keys of the cells behind the values.
+    command : str
+        The command that computes it.
     headline : tuple of str
         The first metrics of the table, at most three, whose splits are logged as steps.
     rank : float, optional
@@ -97,6 +90,7 @@ class RunRecord:
     measured: dict[str, dict[int, float]]
     facts: dict[str, Any]
     cells: list[str]
+    command: str = ""
     headline: tuple[str, ...] = ()
     rank: float | None = None
     source: tuple[str, str] = ("code", '{"tags": {"mlflow.source.name": "multilab"}}')
@@ -126,6 +120,11 @@ class Tracker:
     artifacts : str
         Folder of the artifacts; ignored for a server, which has its own.
 
+    Attributes
+    ----------
+    number : str
+        Number of the experiment that was published last.
+
     Raises
     ------
     TrackingError
@@ -134,9 +133,11 @@ class Tracker:
 
     def __init__(self, uri: str, artifacts: str) -> None:
         self.client = open_client(uri)
-        self.uri, self.artifacts = uri, artifacts
+        self.where = {"uri": uri, "artifacts": artifacts}
 
-    def publish(self, experiment: str, records: Sequence[RunRecord], prune: bool = True) -> dict[str, int]:
+    def publish(
+        self, experiment: str, records: Sequence[RunRecord], prune: bool = True, note: str = "", copy: str = ""
+    ) -> dict[str, int]:
         """Make the current runs of an experiment equal to ``records``.
 
         Parameters
@@ -145,86 +146,54 @@ class Tracker:
         records : sequence of RunRecord
         prune : bool
             Whether runs of other methods and data sets than those of ``records`` are superseded.
+        note : str
+            Description of the experiment, if it has none.
+        copy : str
+            Name of a DVC experiment, in whose copy of the repository the records were made: those that are not
+            published yet are added under that name, and nothing is superseded.
 
         Returns
         -------
         dict
             Counts: ``created``, ``kept``, ``superseded``, ``deleted``.
         """
-        with readable_errors(self.uri), writer_lock(self.uri):
-            self._experiment = experiment_id(self.client, experiment, {"uri": self.uri, "artifacts": self.artifacts})
+        with readable_errors(self.where["uri"]):
+            self.number = experiment_id(self.client, experiment, self.where, note)
             self._counts = {"created": 0, "kept": 0, "superseded": 0, "deleted": 0}
             existing = self._existing()
+            if copy:
+                tags = [run.data.tags for run in itertools.chain.from_iterable(existing.values())]
+                current = {tag.get("multilab.key") for tag in tags if tag.get("superseded") == "false"}
+                records = [_of_copy(record, copy) for record in records if record.key not in current]
             for record in records:
                 self._publish_run(record, existing.pop((record.method, record.dataset), []))
-            if prune:
-                self._supersede(itertools.chain.from_iterable(existing.values()))
-            # A database file has one writer at a time; a server may have writers on other machines.
-            if sqlite_path(self.uri) is None:
+            if prune and not copy:
+                for run in itertools.chain.from_iterable(existing.values()):
+                    if _DVC_EXPERIMENT not in run.data.tags:  # of a copy, which is not the study of this folder
+                        self._set_superseded(run, True)
+            if self._counts["created"]:
                 self._drop_doubles()
             return self._counts
 
-    def publish_experiment(self, experiment: str, records: Sequence[RunRecord], name: str) -> dict[str, int]:
-        """Add the runs of a DVC experiment that are not published yet; the current ones stay current.
-
-        Parameters
-        ----------
-        experiment : str
-        records : sequence of RunRecord
-        name : str
-            Name of the DVC experiment; the runs carry it in their title and as the tag ``dvc.experiment``.
-
-        Returns
-        -------
-        dict
-            Counts, as from :meth:`publish`.
-        """
-        with readable_errors(self.uri), writer_lock(self.uri):
-            self._experiment = experiment_id(self.client, experiment, {"uri": self.uri, "artifacts": self.artifacts})
-            current = [run.data.tags for run in self._runs() if run.data.tags.get("superseded") == "false"]
-            keys = {tags.get("multilab.key") for tags in current}
-        new = [
-            replace(
-                record,
-                method=f"{record.method} {name}",
-                title=f"{record.title} ({name})",
-                tags={k: v for k, v in record.tags.items() if k != "ranked"} | {_DVC_EXPERIMENT: name},
-                rank=None,
-            )
-            for record in records
-            if record.key not in keys
-        ]
-        return self.publish(experiment, new, prune=False)
-
-    def share_view(self, experiment: str, metrics: Sequence[str], order_by: str | None = None) -> None:
-        """Store which columns the runs table shows, see :func:`multilab.models.mlflow_store.share_view`."""
-        with readable_errors(self.uri):
-            number = self.client.get_experiment_by_name(experiment).experiment_id
-            share_view(self.client, number, metrics, order_by, "tags.superseded = 'false'")
-
-    def _runs(self) -> Iterator[Any]:
-        token = None
+    def _runs(self) -> list[Any]:
+        runs, token = list[Any](), None
         while True:
-            page = self.client.search_runs([self._experiment], max_results=1000, page_token=token)
-            yield from page
-            token = page.token
-            if not token:
-                return
+            page = self.client.search_runs([self.number], max_results=1000, page_token=token)
+            runs += page
+            if not (token := page.token):
+                return runs
 
     def _existing(self) -> dict[tuple[str, str], list[Any]]:
         """Return the published runs by method and data set; delete what killed publications left."""
         existing: dict[tuple[str, str], list[Any]] = defaultdict(list)
-        # All pages are read before a run is deleted, which could move the runs of the next page.
-        for run in list(self._runs()):
+        for run in self._runs():
             tags = run.data.tags
             if "multilab.view" not in tags:  # not ours
                 continue
-            if run.info.status == "RUNNING":
-                # This process holds the lock of the database, so another writer of an unfinished run in it is gone.
-                if sqlite_path(self.uri) is not None or _abandoned(tags.get("multilab.writer", "")):
-                    self._delete(run)
-            else:
+            if run.info.status != "RUNNING":
                 existing[tags.get("method", ""), tags.get("dataset", "")].append(run)
+            elif _abandoned(tags.get("multilab.writer", "")):
+                self._delete(run)
         return existing
 
     def _publish_run(self, record: RunRecord, known: list[Any]) -> None:
@@ -244,11 +213,14 @@ class Tracker:
                 self._set_superseded(run, True)
 
     def _create(self, record: RunRecord) -> None:
+        name = f"{record.title} on {record.dataset}"
         tags = {
             "mlflow.source.name": "multilab",
             "mlflow.user": _user(),
+            NOTE: f"{name}: {len(set(record.cells))} results.\n\n    {record.command}",
+            "command": record.command,
             "multilab.view": VIEW,
-            "multilab.writer": _writer(),
+            "multilab.writer": f"{socket.gethostname()} {os.getpid()} {time.time():.0f}",
             "superseded": "false",
             "method": record.method,
             "dataset": record.dataset,
@@ -257,47 +229,56 @@ class Tracker:
             "multilab.cells": " ".join(record.cells)[:4000],
         }
         start = int(1000 * (time.time() if record.started is None else record.started))
-        name = f"{record.title} on {record.dataset}"
-        run = self.client.create_run(self._experiment, run_name=name, tags=tags, start_time=start)
-        run_id = run.info.run_id
+        run_id = self.client.create_run(self.number, run_name=name, tags=tags, start_time=start).info.run_id
         log_values(self.client, run_id, record.params, _metrics(record))
         log_dataset(self.client, run_id, record.dataset, record.facts, record.source)
         files = record.artifacts() | ({"metrics.csv": _table(record).encode()} if record.metrics else {})
-        if files:
-            with TemporaryDirectory() as folder:
-                for file, content in files.items():
-                    Path(folder, file).write_bytes(content)
-                self.client.log_artifacts(run_id, folder)
+        with TemporaryDirectory() as folder:
+            for file, content in files.items():
+                Path(folder, file).write_bytes(content)
+            self.client.log_artifacts(run_id, folder)
         end = None if record.started is None else int(1000 * (record.started + record.seconds))
         self.client.set_terminated(run_id, "FINISHED", end_time=end)
         self._counts["created"] += 1
 
-    def _supersede(self, runs: Iterator[Any]) -> None:
-        """Supersede what is no longer part of the study: variants may share its experiment."""
-        for run in runs:
-            if _DVC_EXPERIMENT not in run.data.tags:  # of a temporary copy, which is not the study of this folder
-                self._set_superseded(run, True)
-
     def _drop_doubles(self) -> None:
-        """Delete the second of two equal runs: publishers on two machines do not share a lock."""
+        """Delete all but the first of equal runs, which other publishers may have written meanwhile."""
         first: dict[tuple[str, ...], str] = {}
-        finished = [run for run in self._runs() if run.info.status != "RUNNING"]
-        for run in sorted(finished, key=lambda run: run.info.run_id):
-            tags = run.data.tags
-            identity = tuple(tags.get(name, "") for name in ("method", "dataset", "multilab.key"))
-            if tags.get("multilab.key") and first.setdefault(identity, run.info.run_id) != run.info.run_id:
+        for run in sorted(self._runs(), key=lambda run: run.info.run_id):
+            identity = tuple(run.data.tags.get(name, "") for name in ("method", "dataset", "multilab.key"))
+            if run.info.status == "RUNNING" or not identity[-1]:
+                continue
+            if first.setdefault(identity, run.info.run_id) != run.info.run_id:
                 self._delete(run)
 
     def _set_superseded(self, run: Any, superseded: bool) -> None:
         text = str(superseded).lower()
         if run.data.tags.get("superseded") != text:
-            self.client.set_tag(run.info.run_id, "superseded", text)
-            self._counts["superseded"] += superseded
+            with _deleted_meanwhile():
+                self.client.set_tag(run.info.run_id, "superseded", text)
+                self._counts["superseded"] += superseded
 
     def _delete(self, run: Any) -> None:
-        with contextlib.suppress(MlflowException):  # deleted by a publisher on another machine
+        with _deleted_meanwhile():
             self.client.delete_run(run.info.run_id)
             self._counts["deleted"] += 1
+
+
+@contextlib.contextmanager
+def _deleted_meanwhile() -> Iterator[None]:
+    """Pass over a run that another publisher deleted."""
+    try:
+        yield
+    except MlflowException as error:
+        if error.error_code != "INVALID_PARAMETER_VALUE":
+            raise
+
+
+def _of_copy(record: RunRecord, name: str) -> RunRecord:
+    """Return the run as that of a DVC experiment; its rank is among the methods of another folder."""
+    tags = {k: v for k, v in record.tags.items() if k != "ranked"} | {_DVC_EXPERIMENT: name}
+    title = f"{record.title} ({name})"
+    return replace(record, method=f"{record.method} {name}", title=title, tags=tags, rank=None)
 
 
 def _metrics(record: RunRecord) -> list[Metric]:
@@ -306,17 +287,16 @@ def _metrics(record: RunRecord) -> list[Metric]:
     plain = [name for name in record.metrics if "." not in name and not name.startswith("n_skipped_")]
     names = list(dict.fromkeys([*record.headline, *plain]))[:_COLUMNS]
     columns = {name: _mean(record.metrics.get(name, {})) for name in names}
-    seconds, peaks = (record.measured.get(name, {}) for name in _COSTS)
-    columns |= {"seconds": _mean(seconds), "peak_mb": max(_finite(peaks).values(), default=None)}
-    entries = [Metric(name, value, now, 0) for name, value in columns.items() if value is not None]
-    if record.rank is not None:
-        entries.append(Metric("rank", record.rank, now, 0))
+    columns["seconds"] = _mean(record.measured.get("seconds", {}))
+    columns["peak_mb"] = max(_finite(record.measured.get("peak_mb", {})).values(), default=None)
+    columns["rank"] = record.rank
+    entries = [(name, value, 0) for name, value in columns.items() if value is not None]
     for name in record.headline:
         steps = _finite(record.metrics.get(name, {}))
-        entries += [Metric(f"split/{name}", value, now, split) for split, value in steps.items()]
+        entries += [(f"split/{name}", value, split) for split, value in steps.items()]
     for name, curve in record.curves.items():
-        entries += [Metric(name, value, now, step) for step, value in enumerate(curve) if math.isfinite(value)]
-    return entries
+        entries += [(name, value, step) for step, value in enumerate(curve) if math.isfinite(value)]
+    return [Metric(name, value, now, step) for name, value, step in entries]
 
 
 def _mean(splits: Mapping[int, float]) -> float | None:
@@ -325,35 +305,28 @@ def _mean(splits: Mapping[int, float]) -> float | None:
     return math.fsum(finite.values()) / len(finite) if finite and len(finite) == len(splits) else None
 
 
+def _finite(values: Mapping[int, float]) -> dict[int, float]:
+    return {int(split): float(value) for split, value in values.items() if math.isfinite(value)}
+
+
 def _table(record: RunRecord) -> str:
     """Return all that was computed and measured, a row per metric: mean, standard deviation, and every split."""
     values = {**record.metrics, **record.measured}
-    splits = sorted({split for row in values.values() for split in row})
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["metric", "mean", "std", *(f"split {split}" for split in splits)])
-    for name, row in values.items():
-        finite = list(_finite(row).values())
-        # Repetitions of a method without a seed of its own are one cell: they have no spread.
-        spread = statistics.stdev(finite) if len(finite) > 1 and len(set(record.cells)) > 1 else ""
-        mean = _mean(row)
-        writer.writerow([name, "" if mean is None else mean, spread, *(row.get(split, "") for split in splits)])
-    return table.getvalue()
-
-
-def _writer() -> str:
-    """Return the tag that names who writes a run: host, process and time."""
-    return f"{socket.gethostname()} {os.getpid()} {time.time():.0f}"
+    table = pd.DataFrame(values).T.sort_index(axis=1).replace([np.inf, -np.inf], np.nan)
+    # Repetitions of a method without a seed of its own are one cell: they have no spread.
+    spread = table.std(axis=1) if len(set(record.cells)) > 1 else np.nan
+    table = table.add_prefix("split ")
+    table.insert(0, "mean", [_mean(row) for row in values.values()])
+    table.insert(1, "std", spread)
+    return table.to_csv(index_label="metric", lineterminator="\n")
 
 
 def _abandoned(writer: str) -> bool:
-    """Return whether the writer (:func:`_writer`) of an unfinished run on a server is surely gone."""
-    host, _, rest = writer.partition(" ")
-    pid, _, began = rest.partition(" ")
-    if not (pid.isdigit() and began.isdigit()) or time.time() - int(began) > _ABANDONED_SECONDS:
-        return True
-    # Publishers of one machine and user take turns, so an unfinished run of this machine has lost its writer.
-    return host == socket.gethostname() and int(pid) != os.getpid() and not Path(f"/proc/{pid}").exists()
+    """Return whether the writer of an unfinished run is surely gone; the tag says host, process and time."""
+    host, pid, began = writer.split() if writer.count(" ") == 2 else ("", "0", "0")
+    if host == socket.gethostname():  # this process has finished its own runs, or failed
+        return int(pid) == os.getpid() or not psutil.pid_exists(int(pid))
+    return time.time() - float(began) > _ABANDONED_SECONDS
 
 
 def _user() -> str:
@@ -361,7 +334,3 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container without an entry for its user
         return "unknown"
-
-
-def _finite(values: Mapping[int, float]) -> dict[int, float]:
-    return {int(split): float(value) for split, value in values.items() if math.isfinite(value)}

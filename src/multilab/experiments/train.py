@@ -18,7 +18,7 @@ from multilab.cells.errors import ExperimentError
 from multilab.cells.execute import run_cells
 from multilab.cells.method import Method
 from multilab.cells.progress import ProgressBar, print_warnings
-from multilab.cells.settings import ObservedShare, Tuning
+from multilab.cells.settings import ObservedShare, Tuning, with_optuna_names
 from multilab.cells.store import Store
 from multilab.core import MultilabError, json_digest, read_sealed, write_sealed
 from multilab.datasets import prepared_meta
@@ -49,20 +49,15 @@ class Run:
     metrics: list[str]
     where: dict[str, str]
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns of MLflow's runs table."""
-        return [self.metrics[0], "seconds", "peak_mb", *self.metrics[1:3]]
-
     def record(self) -> Any:
         """Return the run for MLflow."""
-        from multilab.experiments.publish import run_record  # imports MLflow
+        from multilab.experiments.publish import command_line, run_record  # imports MLflow
 
         splits = [cell.split_ref.split for cell in self.cells]
         values = {name: dict(zip(splits, (row[name] for row in self.scores), strict=True)) for name in self.scores[0]}
         record = run_record("runs", self.cells, values, code_version(), self.metrics)
         method, title = (" ".join([text, *self.settings["changed"]]) for text in (record.method, record.title))
-        return replace(record, method=method, title=title)
+        return replace(record, method=method, title=title, command=command_line("train", self.settings))
 
     def leave_note(self, store: Store) -> None:
         """Note what :func:`read_runs` reads."""
@@ -160,7 +155,7 @@ def _planned(settings: dict[str, Any], store: Store) -> list[Cell]:
 def cells_of(settings: dict[str, Any]) -> list[Cell]:
     """Return the cells of a run; prepare the dataset if necessary."""
     method = Method.from_mapping(settings["method"], settings["mapping"])
-    tuned = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
+    tuned = Tuning.from_mapping(with_optuna_names(settings["tune"])) if settings["tune"] else None
     if tuned and tuned.storage is not None:
         raise ExperimentError("tune.storage is for `multilab tune`; a tuned cell keeps its own journal of trials")
     observed = ObservedShare.from_setting(settings.get("observed"))

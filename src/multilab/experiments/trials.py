@@ -93,12 +93,7 @@ def open_journal(final: Path) -> Iterator[Journal]:
     """Open a new journal; one that is not finished stays for the next search."""
     final.parent.mkdir(parents=True, exist_ok=True)
 
-    def make(owner: str) -> Path:
-        path = final.with_name(f"{final.stem}.{owner}{RUNNING}")
-        path.touch(exist_ok=False)
-        return path
-
-    path, handle = locks.new(make)
+    path, handle = locks.new(final.with_name(f"{final.stem}."), RUNNING, lambda path: path.touch(exist_ok=False))
     try:
         yield Journal(path, final)
     finally:

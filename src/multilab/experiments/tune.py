@@ -8,10 +8,11 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
 
 import optuna
 
@@ -20,10 +21,11 @@ from multilab.cells.cell import Cell, split_refs
 from multilab.cells.conf import plain
 from multilab.cells.engines import Engine, composed_engine, using
 from multilab.cells.environment import code_version
+from multilab.cells.errors import ExperimentError
 from multilab.cells.method import Method
 from multilab.cells.progress import ProgressBar
 from multilab.cells.running import inner_rows
-from multilab.cells.settings import ObservedShare, Tuning
+from multilab.cells.settings import ObservedShare, Tuning, with_optuna_names
 from multilab.cells.store import Store
 from multilab.core import MultilabError, json_digest
 from multilab.core.shell import short_path
@@ -63,15 +65,10 @@ class Search:
         """The tuned cell."""
         return cell_of(self.settings)
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns of MLflow's runs table."""
-        return [f"best.{self.plan.metric}"]
-
     def record(self) -> Any:
         """Return the run for MLflow: the value of each trial as a step, the best value, and the best arguments."""
         from multilab.datasets.prepared import dataset_facts
-        from multilab.experiments.publish import dataset_source, flat_params, observed_param, run_tags
+        from multilab.experiments.publish import command_line, dataset_source, flat_params, observed_param, run_tags
         from multilab.experiments.track import RunRecord  # imports MLflow
 
         cell, plan = self.cell, self.plan
@@ -81,7 +78,7 @@ class Search:
         tuning = {f"tune.{name}": value for name, value in vars(plan).items()}
         return RunRecord(
             study="tuning",
-            method=f"{cell.method.name} {plan.metric} {plan.n_trials} {plan.sampler}",
+            method=f"{cell.method.name} {plan.metric} {plan.n_trials} {plan.identity()['sampler']}",
             dataset=cell.split_ref.dataset,
             title=cell.method.title,
             params={**flat_params(cell.method), **observed_param(cell), **self.best, **tuning},
@@ -89,6 +86,7 @@ class Search:
             measured={},
             facts=dataset_facts(cell.split_ref.dataset),
             cells=[cell.key],
+            command=command_line("tune", self.settings),
             source=dataset_source(cell.split_ref.dataset),
             curves={f"trial.{plan.metric}": trials, f"best.{plan.metric}": [best]},
             tags=run_tags(code_version(), cell.seed),
@@ -121,10 +119,8 @@ def _run(cfg: Any, engine: Engine) -> Search:
     if engine.is_local:
         trials = search(cell, plan, inner_rows(cell, plan, store), journal, progress, name).trials
     else:
-        (answer,) = _search_on(engine, [(cell, plan)])
-        if isinstance(answer, Exception):
-            raise answer
-        trials = answer
+        _search_on(engine, [_Unit(cell, plan)])
+        trials = _found(engine, _Unit(cell, plan))
     study = load_search(plan.storage, journal, name)
     best = study.best_params  # of a longer search that was run before, where there is one
     where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
@@ -139,55 +135,98 @@ def _run(cfg: Any, engine: Engine) -> Search:
         f"train with it: {_command(settings, best)}",
     ]
     print("\n".join(lines))
-    note = {"settings": settings, "plan": asdict(result.plan), "best": best, "trials": trials}
+    note = {"settings": settings, "plan": result.plan.identity(), "best": best, "trials": trials}
     leave_note(store, settings, _note_name(result), note)
     return result
 
 
-_ahead: dict[tuple[str, Tuning], Any] = {}
-"""Results of searches that ran on an engine before their jobs, by name and plan: trials, or an error."""
+@dataclass(frozen=True)
+class _Unit:
+    """A search on all rows as a unit of work for an engine; it continues ``journal``."""
+
+    cell: Cell
+    plan: Tuning
+    journal: bytes = b""
+
+    needs: ClassVar[tuple[Cell, ...]] = ()
+
+    @functools.cached_property
+    def name(self) -> str:
+        return search_name(self.cell, self.plan)
+
+    @functools.cached_property
+    def identity(self) -> dict[str, Any]:
+        return {**self.cell.identity, "kind": "analysis", "search": self.name, "tune": asdict(self.plan)}
+
+    @functools.cached_property
+    def key(self) -> str:
+        return json_digest(self.identity)
+
+    @property
+    def label(self) -> str:
+        return f"search of {self.cell.label}"
+
+
+_ahead: dict[str, str] = {}
+"""Trials of searches that ran on an engine, by key of their unit."""
 
 
 def _search_ahead(overrides: Sequence[str]) -> None:
     """Search for all jobs of a sweep at the same time on an engine; the jobs report what was found."""
-    planned: dict[Engine, list[tuple[Cell, Tuning]]] = {}
-    for engine, work in planned_jobs(
-        lambda cfg: (composed_engine(cfg), (cell_of(settings_of(cfg)), _plan_of(cfg))), overrides, "multilab tune"
+    planned: dict[Engine, list[_Unit]] = {}
+    for engine, unit in planned_jobs(
+        lambda cfg: (composed_engine(cfg), _Unit(cell_of(settings_of(cfg)), _plan_of(cfg))), overrides, "multilab tune"
     ):
-        planned.setdefault(engine, []).append(work)
-    for engine, searches in planned.items():
-        keys = [(search_name(cell, plan), plan) for cell, plan in searches]
-        bar = ProgressBar(f"{len(searches)} searches")
-        _ahead.update(zip(keys, bar(_search_on(engine, searches), len(searches)), strict=True))
+        planned.setdefault(engine, []).append(unit)
+    for engine, units in planned.items():
+        _search_on(engine, units)
 
 
-def _search_on(engine: Engine, searches: Sequence[tuple[Cell, Tuning]]) -> Iterator[Any]:
-    """Yield the trials of searches on the workers of an engine, or why there are none; keep their journals."""
-    from multilab.cells import dask_engine
+def _search_on(engine: Engine, units: Iterable[_Unit]) -> None:
+    """Search on the workers of an engine; keep trials and journals."""
+    from multilab.cells.dask_engine import finished
 
-    store = Store()
-    names = [search_name(cell, plan) for cell, plan in searches]
-    journals = [store.journal(name) for name in names]
-    keys = [(name, plan) for name, (_, plan) in zip(names, searches, strict=True)]
-    # Of a sweep: the search ran before its job began, together with those of the other jobs.
-    if all(key in _ahead for key in keys):
-        yield from (_ahead[key] for key in keys)
-        return
-    sent = [
-        (cell, cell.key, plan, name, journal.read_bytes() if journal.is_file() else b"")
-        for (cell, plan), name, journal in zip(searches, names, journals, strict=True)
-    ]
-    answers = dask_engine.call(dask_engine.search_here, sent, engine)
-    for name, journal, answer in zip(names, journals, answers, strict=True):
-        if isinstance(answer, Exception):
-            yield answer
-            continue
-        trials, content = answer
-        if content:
-            with open_journal(journal) as running:
-                running.path.write_bytes(content)
-                running.finish(name, len(finished_trials(running.path, name)))  # unless a longer search is there
-        yield trials
+    journals = {unit.key: Store().journal(unit.name) for unit in units}
+    sent = {
+        unit.key: replace(unit, journal=path.read_bytes() if (path := journals[unit.key]).is_file() else b"")
+        for unit in units
+        if unit.key not in _ahead
+    }
+    with TemporaryDirectory(prefix="multilab-search-") as folder:
+        store, bar = Store(folder), ProgressBar(f"{len(sent)} searches")
+        for _ in bar(finished(list(sent.values()), store, engine, _searched) if sent else (), len(sent)):
+            for key in filter(store.has, sent.keys() - _ahead.keys()):
+                _ahead[key] = (store.path(key) / "trials.csv").read_text()
+                _keep_journal(sent[key].name, journals[key], (store.path(key) / "journal.log").read_bytes())
+
+
+def _keep_journal(name: str, journal: Path, content: bytes) -> None:
+    """Keep the journal of a search unless a longer one is there; it is empty if the trials are in a database."""
+    if content:
+        with open_journal(journal) as running:
+            running.path.write_bytes(content)
+            running.finish(name, len(finished_trials(running.path, name)))
+
+
+def _found(engine: Engine, unit: _Unit) -> str:
+    """Return the trials of a search on an engine."""
+    if unit.key not in _ahead:
+        raise ExperimentError(engine.failed[unit.key])
+    return _ahead[unit.key]
+
+
+def _searched(unit: _Unit, store: Store) -> str | None:
+    """Search, on a worker; store the trials and the journal. Return why there are none."""
+    journal = store.journal(unit.name)
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    journal.write_bytes(unit.journal)
+    try:
+        result = search(unit.cell, unit.plan, inner_rows(unit.cell, unit.plan, store), journal, name=unit.name)
+    except MultilabError as error:
+        return str(error)
+    files = {"trials.csv": result.trials.encode(), "journal.log": result.journal}
+    store.write(unit.key, {}, {"label": unit.label, "parts": unit.identity, "status": "done"}, "search\n", files)
+    return None
 
 
 def _plan_of(cfg: Any) -> Tuning:
@@ -212,7 +251,8 @@ def read_searches(store: Store, where: dict[str, str]) -> tuple[list[Search], in
     notes = read_notes(store, "search")
     for name, note in notes.items():
         with contextlib.suppress(MultilabError):  # its dataset or protocol is gone
-            result = Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) if note else None
+            plan = Tuning(**with_optuna_names(note["plan"])) if note else None
+            result = plan and Search(**{**note, "plan": plan, "where": where})
             if result and _note_name(result) == name:
                 searches.append(result)
     return searches, len(notes) - len(searches)
@@ -238,7 +278,7 @@ def _headline(study: Any, cell: Any, plan: Any, new: int) -> str:
     states = [trial.state.name.lower() for trial in study.trials]
     counts = [f"{states.count(state)} {state}" for state in ("complete", "pruned", "fail") if state in states]
     text += f"; {len(states)} trials ({', '.join(counts)}; {new} run now), {plan.folds} inner folds"
-    if plan.timeout and len(states) < plan.n_trials and plan.sampler != "grid":
+    if plan.timeout and len(states) < plan.n_trials and plan.sampler != "GridSampler":
         text += f"; stopped by tune.timeout={plan.timeout:g} before trial {plan.n_trials}"
     return text
 

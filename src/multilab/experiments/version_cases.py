@@ -259,7 +259,8 @@ def _case(
     things = dict.fromkeys([about, *(thing for member in cells for thing in member.code())])
     code = {"versions", "results_versions", "reads"}
     made = [
-        [{k: v for k, v in member.identity.items() if k not in code}, member.method.distributions()] for member in cells
+        [{k: v for k, v in member.identity.items() if k not in code}, member.method.outside.distributions]
+        for member in cells
     ]
     work = functools.partial(compute or _of_cell, cell, store, may_refuse)
     return Case(f"{cell.method.name}: {what}", work, tuple(things), json_digest(made)[:8])

@@ -14,9 +14,9 @@ from multilab.core.tables import table_values
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, SetSizes, count_decisions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, blocks, refuse_other_order
+from multilab.metrics.inputs import Decisions, blocks
 from multilab.metrics.label_ranks import Ranking
-from multilab.metrics.label_sets import LabelSets, checked_weights, observed_only
+from multilab.metrics.label_sets import LabelSets, checked_weights, observed_only, refuse_other_order
 from multilab.metrics.registry import defined, measure
 
 __all__ = ["BootstrapInterval", "bootstrap"]

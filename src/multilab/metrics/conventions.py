@@ -239,7 +239,7 @@ def preset(name: str, **changes: Any) -> Conventions:
     unknown = sorted(set(changes) - {field.name for field in fields(Conventions)})
     if unknown:
         raise MetricError(f"Conventions has no field {unknown[0]!r}; see multilab.metrics.Conventions")
-    return replace(PRESETS[name], **changes)
+    return replace(PRESETS[name], **changes) if changes else PRESETS[name]
 
 
 def resolve(conventions: str | Conventions) -> Conventions:

@@ -6,8 +6,10 @@ and every label.
 
 from __future__ import annotations
 
+import numpy as np
+
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.decision_counts import DecisionCounts, Value, mean_of, mean_where_defined, safe_ratio
+from multilab.metrics.decision_counts import DecisionCounts, safe_ratio
 from multilab.metrics.registry import metric
 
 _GODBOLE = "Godbole & Sarawagi, PAKDD 2004"
@@ -16,7 +18,7 @@ _YANG = "Yang, Information Retrieval 1 (1999)"
 
 
 @metric("Hamming loss", "min", "decisions", group="example", mean_over="cells", source=_SCHAPIRE, filler="decisions")
-def hamming_loss(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def hamming_loss(counts: DecisionCounts, conventions: Conventions) -> float:
     """Return the share of wrongly decided cells of the matrix.
 
     Examples
@@ -39,7 +41,7 @@ def hamming_loss(counts: DecisionCounts, conventions: Conventions) -> Value | fl
     source="Zhu, Ji, Xu & Gong, SIGIR 2005",
     filler="decisions",
 )
-def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the share of rows with every label right.
 
     Two empty sets are equal.
@@ -53,7 +55,7 @@ def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> Value |
     0.3333
     """
     rows = counts.by_row
-    return mean_of((rows.true == rows.hits) & (rows.predicted == rows.hits), weights=counts.weights)
+    return (rows.true == rows.hits) & (rows.predicted == rows.hits)
 
 
 @metric(
@@ -67,7 +69,7 @@ def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> Value |
     conventions=("jaccard_both_empty",),
     filler="decisions",
 )
-def jaccard(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def jaccard(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over rows of intersection / union of true and predicted set.
 
     It is the "accuracy" of Mulan and MEKA. A row with both sets empty counts ``jaccard_both_empty``, for which
@@ -84,8 +86,7 @@ def jaccard(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     0.3333
     """
     rows = counts.by_row
-    index = safe_ratio(rows.hits, rows.true + rows.predicted - rows.hits, conventions.jaccard_both_empty)
-    return mean_where_defined(index, weights=counts.weights)
+    return safe_ratio(rows.hits, rows.true + rows.predicted - rows.hits, conventions.jaccard_both_empty)
 
 
 @metric(
@@ -99,7 +100,7 @@ def jaccard(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     conventions=("example_both_empty", "one_empty"),
     filler="decisions",
 )
-def example_precision(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def example_precision(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over rows of hits / predicted labels.
 
     Both sets empty: ``example_both_empty``; only the prediction empty: ``one_empty``. MEKA has no such measure: its
@@ -115,8 +116,7 @@ def example_precision(counts: DecisionCounts, conventions: Conventions) -> Value
     >>> round(example_precision(Y, decisions, "sklearn"), 4)
     0.5
     """
-    precision = counts.by_row.precision(conventions.example_both_empty, conventions.one_empty)
-    return mean_where_defined(precision, weights=counts.weights)
+    return counts.by_row.precision(conventions.example_both_empty, conventions.one_empty)
 
 
 @metric(
@@ -130,7 +130,7 @@ def example_precision(counts: DecisionCounts, conventions: Conventions) -> Value
     conventions=("example_both_empty", "one_empty"),
     filler="decisions",
 )
-def example_recall(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def example_recall(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over rows of hits / true labels.
 
     Both sets empty: ``example_both_empty``; only the truth empty: ``one_empty``. MEKA has no such measure: its
@@ -146,8 +146,7 @@ def example_recall(counts: DecisionCounts, conventions: Conventions) -> Value | 
     >>> round(example_recall(Y, decisions, "sklearn"), 4)
     0.5
     """
-    recall = counts.by_row.recall(conventions.example_both_empty, conventions.one_empty)
-    return mean_where_defined(recall, weights=counts.weights)
+    return counts.by_row.recall(conventions.example_both_empty, conventions.one_empty)
 
 
 @metric(
@@ -161,7 +160,7 @@ def example_recall(counts: DecisionCounts, conventions: Conventions) -> Value | 
     conventions=("example_both_empty",),
     filler="decisions",
 )
-def example_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def example_f1(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over rows of 2 hits / (true + predicted).
 
     0/0 is ``example_both_empty``.
@@ -176,7 +175,7 @@ def example_f1(counts: DecisionCounts, conventions: Conventions) -> Value | floa
     >>> round(example_f1(Y, decisions, "sklearn"), 4)
     0.4444
     """
-    return mean_where_defined(counts.by_row.f1(conventions.example_both_empty), weights=counts.weights)
+    return counts.by_row.f1(conventions.example_both_empty)
 
 
 @metric(
@@ -190,7 +189,7 @@ def example_f1(counts: DecisionCounts, conventions: Conventions) -> Value | floa
     conventions=("macro_both_empty",),
     filler="decisions",
 )
-def macro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def macro_f1(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of 2 tp / (2 tp + fp + fn).
 
     0/0 is ``macro_both_empty``.
@@ -203,7 +202,7 @@ def macro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     >>> round(macro_f1(Y, decisions), 4)
     0.5556
     """
-    return mean_where_defined(counts.by_label.f1(conventions.macro_both_empty))
+    return counts.by_label.f1(conventions.macro_both_empty)
 
 
 @metric(
@@ -216,7 +215,7 @@ def macro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     conventions=("micro_both_empty",),
     filler="decisions",
 )
-def micro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def micro_f1(counts: DecisionCounts, conventions: Conventions) -> float:
     """Return the ratio 2 tp / (2 tp + fp + fn) over all cells.
 
     0/0 is ``micro_both_empty``.
@@ -244,7 +243,7 @@ def micro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     standard=False,
     filler="decisions",
 )
-def macro_precision(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def macro_precision(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of hits / predicted rows.
 
     0/0 as in :func:`macro_f1`, and ``one_empty`` for a label that is never predicted.
@@ -257,7 +256,7 @@ def macro_precision(counts: DecisionCounts, conventions: Conventions) -> Value |
     >>> round(macro_precision(Y, decisions), 4)
     0.5
     """
-    return mean_where_defined(counts.by_label.precision(conventions.macro_both_empty, conventions.one_empty))
+    return counts.by_label.precision(conventions.macro_both_empty, conventions.one_empty)
 
 
 @metric(
@@ -272,7 +271,7 @@ def macro_precision(counts: DecisionCounts, conventions: Conventions) -> Value |
     standard=False,
     filler="decisions",
 )
-def macro_recall(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def macro_recall(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of hits / true rows.
 
     0/0 as in :func:`macro_f1`, and ``one_empty`` for a label that is never true.
@@ -285,4 +284,4 @@ def macro_recall(counts: DecisionCounts, conventions: Conventions) -> Value | fl
     >>> round(macro_recall(Y, decisions), 4)
     0.6667
     """
-    return mean_where_defined(counts.by_label.recall(conventions.macro_both_empty, conventions.one_empty))
+    return counts.by_label.recall(conventions.macro_both_empty, conventions.one_empty)

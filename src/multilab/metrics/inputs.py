@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.core.tables import in_another_order, table_values
+from multilab.core.tables import table_values
 from multilab.metrics.errors import MetricError
 
 # Cells of one block: 16 MB of float64. The results do not depend on it.
@@ -17,11 +16,10 @@ BLOCK_CELLS = 1 << 21
 _ROUNDING = 1e-9  # a mean of probabilities may be 1 + 2e-16
 
 
-def blocks(count: int, width: int, at_least: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield ranges (start, stop) of about ``BLOCK_CELLS`` cells that cover ``count`` lines of ``width`` cells."""
+def blocks(count: int, width: int, at_least: int = 0) -> list[tuple[int, int]]:
+    """Return ranges (start, stop) of about ``BLOCK_CELLS`` cells that cover ``count`` lines of ``width`` cells."""
     step = max(1, max(BLOCK_CELLS, at_least) // width)
-    for start in range(0, count, step):
-        yield start, min(start + step, count)
+    return [(start, min(start + step, count)) for start in range(0, count, step)]
 
 
 class Entries(NamedTuple):
@@ -78,22 +76,6 @@ def refuse_where(wrong: np.ndarray, block: np.ndarray, start: int, name: str) ->
     if wrong.any():
         row, label = np.argwhere(wrong)[0]
         raise MetricError(f"{name} must hold 0 and 1 only: row {start + row}, label {label} is {block[row, label]}")
-
-
-def refuse_other_shape(first: Any, first_name: str, second: Any, second_name: str) -> None:
-    """Raise when two matrices differ in shape, or come from data frames with the same columns in another order."""
-    if first.shape != second.shape:
-        raise MetricError(f"{first_name} has shape {first.shape} but {second_name} has shape {second.shape}")
-    refuse_other_order(first.names, first_name, second.names, second_name)
-
-
-def refuse_other_order(first: Any, first_name: str, second: Any, second_name: str) -> None:
-    """Raise when two lists of column names hold the same names in another order; None is a matrix without names."""
-    if in_another_order(first, second):
-        raise MetricError(
-            f"{second_name} has the columns of {first_name} in another order: "
-            "reorder one of them by the columns of the other, or pass arrays to compare by position"
-        )
 
 
 class _Selection(Protocol):
@@ -267,7 +249,6 @@ class ThresholdedScores:
     def __init__(self, scores: Scores, threshold: float | np.ndarray, rule: str) -> None:
         if not isinstance(threshold, np.ndarray) and (np.ndim(threshold) or not np.isfinite(threshold)):
             raise MetricError(f"threshold must be one finite number, got {threshold!r}")
-        self.shape, self.names = scores.shape, scores.names
         self._scores, self._threshold, self._rule = scores, threshold, rule
 
     def rows(self, start: int, stop: int) -> np.ndarray:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from multilab.metrics import inputs
 from multilab.metrics.conventions import Conventions
 from multilab.metrics.decision_counts import safe_ratio
-from multilab.metrics.inputs import Entries, Scores, blocks, refuse_other_shape
+from multilab.metrics.errors import MetricError
+from multilab.metrics.inputs import Entries, Scores, blocks
 from multilab.metrics.label_sets import LabelSets
 
 INDEX_RULES = ("higher_index", "lower_index")
@@ -195,9 +197,9 @@ class WeightedTies:
     from_here: np.ndarray
     negatives: np.ndarray
 
-    def auc(self, twice_loss: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the area under the ROC curve of each list, and where it is undefined."""
-        wrong = self._per_list(self.relevant * (2 * self.above + twice_loss * (self.from_here - self.above)))
+    def auc(self, of_tie: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the area under the ROC curve of each list (``of_tie``: of a tied pair), and where it is undefined."""
+        wrong = self._per_list(self.relevant * (2 * self.above + (2 - 2 * of_tie) * (self.from_here - self.above)))
         positives = self._per_list(self.relevant)
         twice_pairs, kept = 2 * positives * self.negatives, positives + self.negatives > 0
         return safe_ratio(twice_pairs - wrong, twice_pairs, 0)[kept], (twice_pairs == 0)[kept]
@@ -247,28 +249,43 @@ class SortedLists:
 
     def weigh(self, weights: np.ndarray) -> WeightedTies:
         """Add the weights of the positions."""
-        n_lists, length = self.order.shape
-        sums = np.zeros((n_lists, length + 1), dtype=weights.dtype)
-        np.cumsum(weights[self.order], axis=1, out=sums[:, 1:])
+        sums = _cumulated(weights.take(self.order))
         relevant = np.add.reduceat(np.append(weights[self.positions], 0), self.first)
-        above, from_here = sums[self.lists, self.above], sums[self.lists, self.from_here]
-        return WeightedTies(self.lists, relevant, above, from_here, sums[np.arange(n_lists), self.n_irrelevant])
+        negatives = sums(np.arange(len(self.order)), self.n_irrelevant)
+        return WeightedTies(
+            self.lists, relevant, sums(self.lists, self.above), sums(self.lists, self.from_here), negatives
+        )
+
+
+def _cumulated(weights: np.ndarray) -> Callable[[np.ndarray | int, np.ndarray], np.ndarray]:
+    """Return a function of lists and counts: the sums of so many first weights of these lists."""
+    np.cumsum(weights, axis=1, out=weights)
+    return lambda lists, counts: np.where(counts > 0, weights[lists, counts - 1], 0) if weights.size else counts * 0.0
 
 
 def sort_lists(scores: np.ndarray, entries: Entries) -> SortedLists:
     """Sort lists of scores, -inf where a cell is not observed, and their relevant entries."""
     values, lists, positions, begins = _sorted_entries(scores, entries)
     first = np.flatnonzero(begins)
-    values, lists, length = values[first], lists[first], scores.shape[1]
-    others = scores.astype(scores.dtype if scores.dtype.kind == "f" else np.float64)
-    others[entries.lists, entries.positions] = -np.inf  # below all irrelevant entries
-    order = np.argsort(others, axis=1)[:, ::-1]
-    others.sort(axis=1)
-    above, from_here = (length - _count_up_to(others, lists, values, inclusive) for inclusive in (True, False))
-    return SortedLists(order, (others > -np.inf).sum(axis=1), positions, first, lists, above, from_here)
+    descending = _descending(scores, entries)
+    values, lists = -values[first].astype(descending.dtype), lists[first]
+    order = np.argsort(descending, axis=1)
+    descending.sort(axis=1)
+    above, from_here = (_count_up_to(descending, lists, values, inclusive) for inclusive in (False, True))
+    n_irrelevant = _count_up_to(descending, np.arange(len(order)), np.full(len(order), np.inf), inclusive=False)
+    return SortedLists(order, n_irrelevant, positions, first, lists, above, from_here)
 
 
 _BLOCKS = 4  # more cells are not kept sorted
+_FEW = 8  # levels whose sums are added one by one
+
+
+class Levels(NamedTuple):
+    """Counts by the distinct scores of relevant cells, ascending: relevant with it, irrelevant above and with it."""
+
+    relevant: np.ndarray
+    above: np.ndarray
+    tied: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -334,11 +351,11 @@ def rank_labels(truth: LabelSets, scores: Scores, conventions: Conventions) -> L
     """Rank the labels of every row, one block of rows at a time."""
     c = conventions
     by_index = any(t in INDEX_RULES for t in (c.ranking_loss_ties, c.average_precision_ties, c.coverage_ties))
-    n_rows, n_labels = truth.shape
+    n_rows = truth.shape[0]
     wrong, worst = np.zeros((2, n_rows), dtype=np.int64)
     precision, right = np.zeros(n_rows), np.zeros(n_rows, dtype=bool)
-    for start, stop in blocks(n_rows, n_labels):
-        block, entries = scores.rows(start, stop), truth.entries(start, stop)
+    for start, stop, entries in truth.parts:
+        block = scores.rows(start, stop)
         ranks = rank_relevant(block, entries, by_index)
         wrong[start:stop] = ranks.sum_per_list(ranks.twice_wrong_pairs(c.ranking_loss_ties))
         worst[start:stop] = ranks.max_per_list(ranks.twice_rank(c.coverage_ties))
@@ -347,9 +364,77 @@ def rank_labels(truth: LabelSets, scores: Scores, conventions: Conventions) -> L
     return LabelRanks(truth.row_lengths, np.diff(truth.indptr), wrong, worst, precision, right)
 
 
+def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Join the values and the undefined ones of blocks of labels."""
+    values, undefined = zip(*parts, strict=True)
+    return np.concatenate(values), np.concatenate(undefined)
+
+
+def _sums_from_top(
+    scores: np.ndarray, entries: Entries, weights: np.ndarray, levels: np.ndarray, tied: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the weights of the irrelevant cells with scores at or above, and above, each level, and of all of them.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_rows, n_labels)
+        -inf where a cell is not observed.
+    entries : Entries
+        The relevant entries of these rows.
+    weights : ndarray of shape (n_rows,)
+    levels : ndarray
+        Scores, ascending and distinct.
+    tied : bool
+        Whether many cells may have the score of a level.
+    """
+    n_rows, n_labels = scores.shape
+    low, descending_levels = (1 << n_rows.bit_length()) - 1, 0.0 - levels
+    exact, unclear = scores.dtype.itemsize <= 4 and low < 1 << 20, np.arange(levels.size)
+    if exact or not tied:
+        # Sorting scores with the rows in their lowest bits is several times faster than argsort. Nothing is lost where
+        # these bits are 0 (float32); else only a cell that has all other bits of a level may be at its wrong side.
+        keys = _ordered_bits(_descending(scores, entries))
+        keys &= ~low
+        keys |= np.arange(n_rows)[:, None]
+        keys = keys.ravel()
+        keys.sort()
+        floors = _ordered_bits(descending_levels) & ~low
+        above = np.searchsorted(keys, floors)
+        from_here, found = above.copy(), np.flatnonzero(keys.take(above, mode="clip") <= floors + low)
+        from_here[found] = np.searchsorted(keys, floors[found] + low, "right")
+        unclear = found[:0] if exact else found[from_here[found] > above[found]]
+        rows = keys[: np.searchsorted(keys, _ordered_bits(np.array(np.inf)) & ~low)] & low
+    if unclear.size > _FEW or (tied and not exact):
+        ordered, unclear = _descending(scores, entries).ravel(), unclear[:0]
+        rows = np.argsort(ordered) // n_labels
+        ordered.sort()
+        above, from_here = (np.searchsorted(ordered, descending_levels, side) for side in ("left", "right"))
+        rows = rows[: np.searchsorted(ordered, np.inf)]
+    sums = _cumulated(weights.take(rows)[None])
+    of_above, of_from_here = sums(0, above), sums(0, from_here)
+    for level in unclear:
+        others = _descending(scores, entries)
+        of_above[level] = weights @ (others < descending_levels[level]).sum(axis=1)
+        of_from_here[level] = weights @ (others <= descending_levels[level]).sum(axis=1)
+    return of_from_here, of_above, sums(0, np.array([rows.size]))
+
+
+def _descending(scores: np.ndarray, entries: Entries) -> np.ndarray:
+    """Return the negative scores of the irrelevant entries; those of others are inf."""
+    negative = np.subtract(0.0, scores, dtype=scores.dtype if scores.dtype.kind == "f" else np.float64)  # no -0.0
+    negative[entries.lists, entries.positions] = np.inf
+    return negative
+
+
+def _ordered_bits(values: np.ndarray) -> np.ndarray:
+    """Return the bits of numbers as integers in the same order."""
+    bits = values.astype(np.float64, copy=False).view(np.int64)
+    return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+
+
 @dataclass(frozen=True)
 class Ranking:
-    """True labels and scores, and the ranks of the labels of each row.
+    """True labels and scores of the same shape, and what is counted of them, once.
 
     Attributes
     ----------
@@ -365,12 +450,9 @@ class Ranking:
     _per_row: dict[Hashable, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
     _source: tuple[Ranking, np.ndarray] | None = field(default=None, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        refuse_other_shape(self.truth, "Y", self.scores, "scores")
-
     @cached_property
     def rows(self) -> LabelRanks:
-        """Ranks of the labels within their row; computed once."""
+        """Ranks of the labels within their row."""
         return rank_labels(self.truth, self.scores, self.conventions)
 
     def per_row(self, key: Hashable, function: Callable[[np.ndarray, Entries], np.ndarray]) -> np.ndarray:
@@ -384,38 +466,105 @@ class Ranking:
             ``function(scores, entries)`` of a block of rows; unobserved cells have the score -inf.
         """
         if key not in self._per_row:
-            parts = blocks(*self.truth.shape)
-            values = [function(self.scores.rows(*part), self.truth.entries(*part)) for part in parts]
+            values = [function(self.scores.rows(*part), entries) for *part, entries in self.truth.parts]
             self._per_row[key] = np.concatenate(values)
         return self._per_row[key]
 
-    @property
+    @cached_property
     def weights(self) -> np.ndarray | None:
         """Weights of the rows, > 0; None if all are 1."""
         return self.truth.weights
 
     @cached_property
-    def sorted_labels(self) -> SortedLists | None:
+    def label_auc(self) -> tuple[np.ndarray, np.ndarray]:
+        """Area under the ROC curve of each label, and where it is undefined."""
+        of_tie = self.conventions.auc_ties
+        if self._has_weighted_labels:
+            return _joined([ties.auc(of_tie) for ties in self._weighted_labels])
+        rows_of, n_labels = self.truth.transposed, self.truth.shape[1]
+        positives, twice_wrong = np.diff(rows_of.indptr), np.zeros(n_labels, dtype=np.int64)
+        for start, stop, entries in rows_of.parts:
+            ranks = rank_relevant(self.scores.columns(start, stop), entries, by_index=False)
+            above, tied = ranks.above - ranks.above_relevant, ranks.tied - ranks.tied_relevant
+            twice_wrong[start:stop] = ranks.sum_per_list(2 * above + int(2 - 2 * of_tie) * tied)
+        twice_pairs = 2 * positives * (self.truth.label_lengths - positives)
+        return (twice_pairs - twice_wrong) / np.maximum(twice_pairs, 1), twice_pairs == 0
+
+    @cached_property
+    def label_average_precision(self) -> tuple[np.ndarray, np.ndarray]:
+        """Average precision of each label, and where it is undefined."""
+        ties = self.conventions.label_average_precision_ties
+        if ties != "max" and self.weights is not None:
+            raise MetricError(
+                f"macro average precision takes no sample_weight where label_average_precision_ties is {ties!r}: "
+                'a row that is repeated has another value than one of weight 2; choose "max"'
+            )
+        if ties == "max" and self._has_weighted_labels:
+            return _joined([block.average_precision() for block in self._weighted_labels])
+        rows_of, precision = self.truth.transposed, np.zeros(self.truth.shape[1])
+        for start, stop, entries in rows_of.parts:
+            ranks = rank_relevant(self.scores.columns(start, stop), entries, by_index=ties in INDEX_RULES)
+            precision[start:stop] = average_precisions(ranks, ties)
+        return precision, np.diff(rows_of.indptr) == 0
+
+    @cached_property
+    def _sorted_labels(self) -> SortedLists | None:
         """Rows of each label by their scores; None if there are too many cells to keep."""
         n_rows, n_labels = self.truth.shape
         if n_rows * n_labels > _BLOCKS * inputs.BLOCK_CELLS:
             return None
-        return sort_lists(self.scores.columns(0, n_labels), self.truth.transposed().entries(0, n_labels))
+        return sort_lists(self.scores.columns(0, n_labels), self.truth.transposed.entries(0, n_labels))
 
-    def weighted_labels(self) -> Iterator[WeightedTies] | None:
-        """Return the ties of the relevant rows of each label, for blocks of labels; None if every row counts once.
+    @property
+    def _has_weighted_labels(self) -> bool:
+        """Whether rows have weights; those of a draw count as often as they were drawn, if sorted labels are kept."""
+        return self.weights is not None or (self._source is not None and self._source[0]._sorted_labels is not None)
+
+    @cached_property
+    def _weighted_labels(self) -> list[WeightedTies]:
+        """Ties of the relevant rows of each label, for blocks of labels.
 
         A draw shares the sorted labels of the ranking that it is a selection of.
         """
-        ranking, lines = self._source or (None, None)
-        if ranking is not None and lines is not None and ranking.sorted_labels is not None:
+        if self._source is not None and (ordered := self._source[0]._sorted_labels) is not None:
+            ranking, lines = self._source
             drawn = None if ranking.weights is None else ranking.weights[lines]
-            return iter([ranking.sorted_labels.weigh(np.bincount(lines, drawn, ranking.truth.shape[0]))])
-        if self.weights is None:
-            return None
-        rows_of, weights, (n_rows, n_labels) = self.truth.transposed(), self.weights, self.truth.shape
-        sort = (sort_lists(self.scores.columns(*part), rows_of.entries(*part)) for part in blocks(n_labels, n_rows))
-        return (block.weigh(weights) for block in sort)
+            return [ordered.weigh(np.bincount(lines, drawn, ranking.truth.shape[0]))]
+        assert self.weights is not None
+        parts = self.truth.transposed.parts
+        return [sort_lists(self.scores.columns(*part), entries).weigh(self.weights) for *part, entries in parts]
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Numbers of cells of the matrix, by the scores of the relevant ones."""
+        of_positives, (n_rows, n_labels) = self._scores_of_positives(), self.truth.shape
+        levels, counts = np.unique(of_positives, return_counts=True)
+        below, up_to = np.zeros((2, levels.size), dtype=np.int64)
+        # A block as large as the positives keeps the searches few without asking for more memory than they do.
+        for part in blocks(n_rows, n_labels, at_least=of_positives.size):
+            ordered = np.sort(self.scores.rows(*part), axis=None)
+            below += np.searchsorted(ordered, levels, side="left")
+            up_to += np.searchsorted(ordered, levels, side="right")
+        above = n_rows * n_labels - up_to - (of_positives.size - np.cumsum(counts))
+        return Levels(counts, above, up_to - below - counts)
+
+    @cached_property
+    def weighted_cells(self) -> WeightedTies:
+        """Weights of the cells of the matrix, as one list, by the scores of the relevant ones."""
+        truth, weights = self.truth, self.weights
+        assert weights is not None
+        levels, which = np.unique(self._scores_of_positives(), return_inverse=True)
+        from_here, above, negatives = np.zeros(levels.size), np.zeros(levels.size), np.zeros(1)
+        for start, stop in blocks(*truth.shape, at_least=which.size):
+            block, entries = self.scores.rows(start, stop), truth.entries(start, stop)
+            sums = _sums_from_top(block, entries, weights[start:stop], levels, levels.size < which.size)
+            from_here, above, negatives = from_here + sums[0], above + sums[1], negatives + sums[2]
+        relevant = np.bincount(which, np.repeat(weights, np.diff(truth.indptr)))
+        return WeightedTies(np.zeros(levels.size, dtype=np.int64), relevant, above, from_here, negatives)
+
+    def _scores_of_positives(self) -> np.ndarray:
+        parts = ((self.scores.rows(*part), entries) for *part, entries in self.truth.parts)
+        return np.concatenate([block[entries.lists, entries.positions] for block, entries in parts])
 
     def take(self, lines: np.ndarray) -> Ranking:
         """Return the ranking of a selection of rows; what is known of each row is not computed again."""

@@ -15,12 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.core.messages import unknown_name
+from multilab.core.tables import in_another_order
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import (
     Cells,
     Entries,
     blocks,
-    refuse_other_shape,
     refuse_unless_binary,
     refuse_where,
 )
@@ -130,12 +130,13 @@ class LabelSets:
             cells = Cells(self._part(cells.matrix), name)
         checked = cells.matrix
         self.shape: tuple[int, int] = checked.shape
+        self._blocks = blocks(*self.shape)
         self.observed = _observed(cells, name, None if y_mask is None else self.chosen(_mask(y_mask), "y_mask"))
         if self.observed is None:
             refuse_unless_binary(checked, name)
         if isinstance(checked, np.ndarray) or self.observed is not None:
             sizes, indices = [], []
-            for start, stop in blocks(*self.shape):
+            for start, stop in self._blocks:
                 block = cells.rows(start, stop)
                 if self.observed is not None:
                     seen = self.observed.rows(start, stop)
@@ -161,7 +162,9 @@ class LabelSets:
         MetricError
             If the shapes, or the orders of the columns of two data frames, differ.
         """
-        refuse_other_shape(self._given, "Y", given, name)
+        if self._given.shape != given.shape:
+            raise MetricError(f"Y has shape {self._given.shape} but {name} has shape {given.shape}")
+        refuse_other_order(self.names, "Y", given.names, name)
         if self._is_complete:
             return given
         if sp.issparse(given.matrix):  # selected at once: ranks are counted from all stored entries
@@ -188,10 +191,10 @@ class LabelSets:
             return self.shape[0] if self.observed is None else self.observed.sizes[1]
         if self.observed is None:
             return float(self.weights.sum())
-        parts = blocks(*self.shape)
-        return np.sum([self.weights[slice(*part)] @ self.observed.rows(*part) for part in parts], axis=0)
+        parts = [self.weights[slice(*part)] @ self.observed.rows(*part) for part in self._blocks]
+        return np.sum(parts, axis=0)
 
-    @property
+    @cached_property
     def n_cells(self) -> float:
         """Number of observed cells, each counted by the weight of its row."""
         lengths = np.broadcast_to(self.row_lengths, self.shape[0])
@@ -203,11 +206,17 @@ class LabelSets:
         lists = np.repeat(np.arange(stop - start), np.diff(starts))
         return Entries(lists, self.indices[self.indptr[start] : self.indptr[stop]], starts)
 
+    @cached_property
+    def parts(self) -> list[tuple[int, int, Entries]]:
+        """Blocks of rows, each as (start, stop, relevant entries)."""
+        return [(*part, self.entries(*part)) for part in self._blocks]
+
     def to_csr(self) -> sp.csr_array:
         """Return the relevant entries as a sparse bool matrix."""
         ones = np.ones(self.indices.size, dtype=bool)
         return sp.csr_array((ones, self.indices, self.indptr), shape=self.shape)
 
+    @cached_property
     def transposed(self) -> LabelSets:
         """Return the same matrix as the row indices of each label; for its entries only."""
         return self._of(self.to_csr().T.tocsr(), None, None)
@@ -228,8 +237,18 @@ class LabelSets:
     def _of(cls, csr: sp.csr_array, observed: Observed | None, weights: np.ndarray | None) -> LabelSets:
         made = object.__new__(cls)
         made.shape, made.observed, made.weights, made.names = csr.shape, observed, weights, None
+        made._blocks = blocks(*csr.shape)
         made.indptr, made.indices = csr.indptr.astype(np.int64), csr.indices
         return made
+
+
+def refuse_other_order(first: Any, first_name: str, second: Any, second_name: str) -> None:
+    """Raise when two lists of column names hold the same names in another order; None is a matrix without names."""
+    if in_another_order(first, second):
+        raise MetricError(
+            f"{second_name} has the columns of {first_name} in another order: "
+            "reorder one of them by the columns of the other, or pass arrays to compare by position"
+        )
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> np.ndarray:

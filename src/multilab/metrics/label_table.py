@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from multilab.core.text import excerpt, visible
-from multilab.metrics.auc import label_auc, label_average_precision
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, count_decisions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, Scores, ThresholdedScores, blocks, refuse_outside_unit_interval
+from multilab.metrics.inputs import Decisions, Scores, ThresholdedScores, refuse_outside_unit_interval
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
 from multilab.metrics.probability_metrics import calibration_gaps, log_losses, squared_errors
@@ -140,16 +139,16 @@ def _of_decisions(counts: DecisionCounts, conventions: Conventions) -> dict[str,
 
 
 def _of_scores(ranking: Ranking, n_bins: int, probabilities: bool) -> dict[str, np.ndarray]:
-    area, one_class = label_auc(ranking, ranking.conventions)
-    precision, empty = label_average_precision(ranking, ranking.conventions)
+    area, one_class = ranking.label_auc
+    precision, empty = ranking.label_average_precision
     columns = {"average_precision": np.where(empty, np.nan, precision), "auc": np.where(one_class, np.nan, area)}
     if not probabilities:
         return columns
     gaps, cells = calibration_gaps(ranking, n_bins)
     for name, losses in (("log_loss", log_losses), ("brier_score", squared_errors)):
         sums = np.zeros(len(cells))
-        for start, stop in blocks(*ranking.truth.shape):
-            block = losses(ranking.scores.rows(start, stop), ranking.truth.entries(start, stop))
+        for start, stop, entries in ranking.truth.parts:
+            block = losses(ranking.scores.rows(start, stop), entries)
             sums += block.sum(axis=0) if ranking.weights is None else ranking.weights[start:stop] @ block
         columns[name] = sums / cells
     return columns | {"calibration_error": np.abs(gaps).sum(axis=1) / cells}
@@ -225,7 +224,7 @@ def confusion_counts(
     truth = LabelSets(Y, y_mask=y_mask)
     names = _names(Y, label_names)
     of_rows, of_labels = (None, None) if truth.observed is None else truth.observed.sizes
-    given = Decisions(decisions)
+    given = truth.chosen(Decisions(decisions), "decisions")
     counts = count_decisions(truth, given if truth.observed is None else given.hiding(truth.observed))
     n_rows, n_labels = truth.shape
     sizes, cells, index = {

@@ -12,9 +12,8 @@ from typing import Literal
 import numpy as np
 
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.decision_counts import Value, mean_of
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Entries, blocks
+from multilab.metrics.inputs import Entries
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.registry import metric
 
@@ -32,7 +31,7 @@ __all__ = ["brier_score", "expected_calibration_error", "log_loss"]
     filler="decisions",
     standard=False,
 )
-def log_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
+def log_loss(ranking: Ranking, conventions: Conventions) -> float:
     """Return the mean over cells of -log of the probability given to the true value of the label.
 
     Natural logarithm. Probabilities are clipped to [eps, 1 - eps], where eps is that of their floating-point type.
@@ -58,7 +57,7 @@ def log_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
     filler="decisions",
     standard=False,
 )
-def brier_score(ranking: Ranking, conventions: Conventions) -> Value | float:
+def brier_score(ranking: Ranking, conventions: Conventions) -> float:
     """Return the mean over cells of the squared difference of probability and label.
 
     Examples
@@ -83,7 +82,7 @@ def brier_score(ranking: Ranking, conventions: Conventions) -> Value | float:
 )
 def expected_calibration_error(
     ranking: Ranking, conventions: Conventions, *, n_bins: int = 10, average: Literal["macro", "micro"] = "macro"
-) -> Value | float:
+) -> np.ndarray | float:
     """Return the mean distance of mean probability and share of relevant cells in bins of equal width.
 
     A bin includes its right border, as in scikit-learn's ``calibration_curve``; bins are weighted by their cells. It is
@@ -112,7 +111,7 @@ def expected_calibration_error(
     gaps, cells = calibration_gaps(ranking, n_bins)
     if average == "micro":
         return float(np.abs(gaps.sum(axis=0)).sum() / cells.sum())
-    return mean_of(np.abs(gaps).sum(axis=1) / cells)
+    return np.abs(gaps).sum(axis=1) / cells
 
 
 def calibration_gaps(ranking: Ranking, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
@@ -128,11 +127,11 @@ def calibration_gaps(ranking: Ranking, n_bins: int) -> tuple[np.ndarray, np.ndar
     if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
         raise MetricError(f"`n_bins` must be an integer >= 1, got {n_bins!r}")
     truth, scores = ranking.truth, ranking.scores
-    n_rows, n_labels = truth.shape
+    n_labels = truth.shape[1]
     borders = np.linspace(0, 1, n_bins + 1)[1:-1]
     gaps = np.zeros(n_labels * n_bins)
-    for start, stop in blocks(n_rows, n_labels):
-        block, entries = scores.rows(start, stop), truth.entries(start, stop)
+    for start, stop, entries in truth.parts:
+        block = scores.rows(start, stop)
         bins = np.searchsorted(borders, block) + n_bins * np.arange(n_labels)
         values = np.where(np.isfinite(block), block, 0)
         weights = None if truth.weights is None else truth.weights[start:stop]

@@ -10,34 +10,26 @@ import math
 import numpy as np
 
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.decision_counts import Value, mean_with_rule
 from multilab.metrics.label_ranks import LabelRanks, Ranking
-from multilab.metrics.registry import metric
+from multilab.metrics.registry import Mean, metric
 
 _SCHAPIRE = "Schapire & Singer, BoosTexter, Machine Learning 39 (2000)"
 
 
-def _full_rows(rows: LabelRanks, conventions: Conventions) -> np.ndarray | None:
-    return rows.relevant == rows.n_labels if conventions.skip_full_rows else None
+def _without_full_rows(values: np.ndarray, rows: LabelRanks, conventions: Conventions) -> np.ndarray:
+    """Return the values, NaN where all labels are relevant if the conventions leave such rows out."""
+    return np.where(rows.relevant == rows.n_labels, math.nan, values) if conventions.skip_full_rows else values
 
 
-def _mean_worst_rank(ranking: Ranking, conventions: Conventions, offset: int, normalised: bool = False) -> Value:
-    """Return the mean over rows of the worst rank of a relevant label, where the best rank is ``offset``."""
-    rule = conventions.coverage_empty
-    if offset == 1 and rule == "minus_one":
-        rule = "zero"
+def _mean_worst_rank(ranking: Ranking, conventions: Conventions, offset: int, normalised: bool = False) -> Mean:
+    """Return the worst rank of a relevant label of each row, where the best rank is ``offset``."""
+    rows, rule = ranking.rows, conventions.coverage_empty
+    worst, n_labels = rows.twice_worst / 2 - (1 - offset), rows.n_labels if normalised else 1
+    empty = (rows.relevant == 0) & (rule != "minus_one")  # their worst rank is 0
     message = "coverage is undefined without a relevant label: row"
-    rows, weights = ranking.rows, ranking.weights
-    worst, empty = rows.twice_worst / 2 - (1 - offset), rows.relevant == 0
-    if not normalised:
-        return mean_with_rule(worst, empty, rule, message, weights=weights)
-    if isinstance(rows.n_labels, int):
-        mean = mean_with_rule(worst, empty, rule, message, weights=weights)
-        return mean._replace(value=mean.value / rows.n_labels)
-    if rule == "minus_one":
-        worst, rule = np.where(empty, -1.0, worst), "skip"
-        empty = np.zeros_like(empty)
-    return mean_with_rule(worst / rows.n_labels, empty, rule, message, weights=weights)
+    if isinstance(n_labels, int):
+        return Mean(worst, empty, rule, message, unit=n_labels)
+    return Mean(worst / n_labels, empty, rule, message)
 
 
 @metric(
@@ -50,7 +42,7 @@ def _mean_worst_rank(ranking: Ranking, conventions: Conventions, offset: int, no
     source=_SCHAPIRE,
     conventions=("average_precision_ties", "average_precision_empty", "skip_full_rows"),
 )
-def average_precision(ranking: Ranking, conventions: Conventions) -> Value | float:
+def average_precision(ranking: Ranking, conventions: Conventions) -> Mean:
     """Return the mean over rows and their relevant labels of rank among relevant / rank.
 
     Both ranks follow ``average_precision_ties``; with ``max`` this is scikit-learn's label ranking average precision. A
@@ -71,8 +63,7 @@ def average_precision(ranking: Ranking, conventions: Conventions) -> Value | flo
     rows = ranking.rows
     message = "average precision is undefined without a relevant label: row"
     rule = conventions.average_precision_empty
-    empty, full = rows.relevant == 0, _full_rows(rows, conventions)
-    return mean_with_rule(rows.precision, empty, rule, message, full, weights=ranking.weights)
+    return Mean(_without_full_rows(rows.precision, rows, conventions), rows.relevant == 0, rule, message)
 
 
 @metric(
@@ -85,7 +76,7 @@ def average_precision(ranking: Ranking, conventions: Conventions) -> Value | flo
     source=_SCHAPIRE,
     conventions=("ranking_loss_ties", "ranking_loss_degenerate"),
 )
-def ranking_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
+def ranking_loss(ranking: Ranking, conventions: Conventions) -> Mean:
     """Return the mean over rows of the share of wrongly ordered (relevant, irrelevant) pairs.
 
     A tie is an error, half an error, or decided by the column index (``ranking_loss_ties``); a row without such a pair
@@ -107,7 +98,7 @@ def ranking_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
     pairs = 2 * rows.relevant * (rows.n_labels - rows.relevant)
     loss = rows.twice_wrong / np.maximum(pairs, 1)
     message = "ranking loss is undefined without both relevant and irrelevant labels: row"
-    return mean_with_rule(loss, pairs == 0, conventions.ranking_loss_degenerate, message, weights=ranking.weights)
+    return Mean(loss, pairs == 0, conventions.ranking_loss_degenerate, message)
 
 
 @metric(
@@ -120,7 +111,7 @@ def ranking_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
     source=_SCHAPIRE,
     conventions=("one_error_ties", "one_error_empty", "skip_full_rows"),
 )
-def one_error(ranking: Ranking, conventions: Conventions) -> Value | float:
+def one_error(ranking: Ranking, conventions: Conventions) -> Mean:
     """Return the share of rows whose top label is not relevant.
 
     Several labels with the highest score: ``one_error_ties``. A row without relevant label follows ``one_error_empty``,
@@ -139,8 +130,8 @@ def one_error(ranking: Ranking, conventions: Conventions) -> Value | float:
     """
     rows = ranking.rows
     message = "one-error is undefined without a relevant label: row"
-    wrong, empty, full = (~rows.top_right).astype(float), rows.relevant == 0, _full_rows(rows, conventions)
-    return mean_with_rule(wrong, empty, conventions.one_error_empty, message, full, weights=ranking.weights)
+    wrong = _without_full_rows(~rows.top_right, rows, conventions)
+    return Mean(wrong, rows.relevant == 0, conventions.one_error_empty, message)
 
 
 @metric(
@@ -154,7 +145,7 @@ def one_error(ranking: Ranking, conventions: Conventions) -> Value | float:
     source=_SCHAPIRE,
     conventions=("coverage_ties", "coverage_empty", "coverage_offset", "coverage_normalised"),
 )
-def coverage(ranking: Ranking, conventions: Conventions) -> Value | float:
+def coverage(ranking: Ranking, conventions: Conventions) -> Mean:
     """Return the mean over rows of the worst rank of a relevant label, minus 1.
 
     Without the minus 1 if ``coverage_offset`` is 1, divided by the number of labels if ``coverage_normalised``; ties by
@@ -189,7 +180,7 @@ def coverage(ranking: Ranking, conventions: Conventions) -> Value | float:
     source="scikit-learn, coverage_error",
     conventions=("coverage_ties", "coverage_empty"),
 )
-def coverage_1based(ranking: Ranking, conventions: Conventions) -> Value | float:
+def coverage_1based(ranking: Ranking, conventions: Conventions) -> Mean:
     """Return the mean over rows of the worst rank of a relevant label.
 
     ``coverage_offset`` and ``coverage_normalised`` do not matter; a row without relevant label is skipped, refused or
@@ -219,7 +210,7 @@ def coverage_1based(ranking: Ranking, conventions: Conventions) -> Value | float
     source="iMLDF paper",
     conventions=("coverage_ties", "coverage_empty"),
 )
-def coverage_normalised(ranking: Ranking, conventions: Conventions) -> Value | float:
+def coverage_normalised(ranking: Ranking, conventions: Conventions) -> Mean:
     """Return the mean over rows of (the worst rank of a relevant label, minus 1) / number of labels.
 
     ``coverage_offset`` and ``coverage_normalised`` do not matter.

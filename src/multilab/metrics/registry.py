@@ -7,7 +7,7 @@ A metric is one decorated function in one of the modules that :mod:`multilab.met
             source="Crammer & Singer, JMLR 2003", conventions=("ranking_loss_ties",))
     def is_error(ranking, conventions):
         \"\"\"Return the share of rows in which at least one pair of labels is ordered wrongly.\"\"\"
-        return mean_of(ranking.rows.twice_wrong > 0, weights=ranking.weights)
+        return ranking.rows.twice_wrong > 0
 
 Nothing else has to be edited: ``multilab.metrics.is_error``, :data:`METRICS`, ``score_all``, the definitions in the
 reports, the leaderboards of the arena, the reference and the completion of the shell follow. With
@@ -20,16 +20,19 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
 
 from multilab.core.messages import unknown_name
 from multilab.core.text import docstring
 from multilab.metrics.conventions import Conventions, resolve
-from multilab.metrics.decision_counts import DecisionCounts, Value, count_decisions
+from multilab.metrics.decision_counts import DecisionCounts, count_decisions
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval
 from multilab.metrics.label_ranks import Ranking
@@ -41,7 +44,6 @@ Fillers = Literal["decisions", "ones"] | None
 Skips = Literal["rows", "labels"] | None
 Group = Literal["example", "label", "ranking", "probability"] | None
 MeanOver = Literal["rows", "labels", "cells"] | None
-Formula = Callable[..., Value | float]
 
 GROUPS: Mapping[str, str] = MappingProxyType(
     {
@@ -56,6 +58,68 @@ GROUPS: Mapping[str, str] = MappingProxyType(
 The first three are those of M.-L. Zhang and Z.-H. Zhou, A review on multi-label learning algorithms, TKDE 26(8), 2014,
 figure 1; the variants of a metric are in its group.
 """
+
+
+class Value(NamedTuple):
+    """A metric's value, the number of rows or labels that were left out of it, and whether it used weights of rows."""
+
+    value: float
+    n_skipped: int = 0
+    weighted: bool = False
+
+
+class Mean(NamedTuple):
+    """Values of rows (or labels), of which a metric is the mean.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+        NaN is left out; any value where undefined.
+    undefined : ndarray of bool, shape (n,)
+        Where there is no value.
+    rule : {"skip", "zero", "one", "nan", "error"}
+        What an undefined one counts.
+    message : str
+        Start of the error message; the index of the first undefined one follows.
+    unit : float
+        The mean is divided by it.
+    """
+
+    values: np.ndarray
+    undefined: np.ndarray
+    rule: str
+    message: str
+    unit: float = 1.0
+
+    def by_rule(self) -> np.ndarray | Value:
+        """Return the values with what undefined ones count, or the mean if one makes it undefined."""
+        if not self.undefined.any():
+            return self.values
+        if self.rule == "error":
+            raise MetricError(f"{self.message} {np.argmax(self.undefined)}; the conventions refuse it")
+        if self.rule == "nan":
+            return Value(math.nan, weighted=True)
+        return np.where(self.undefined, _REPLACEMENTS[self.rule], self.values)
+
+
+Formula = Callable[..., Mean | np.ndarray | Value | float]
+_REPLACEMENTS = {"skip": math.nan, "zero": 0.0, "one": 1.0}
+
+
+def mean_of(values: np.ndarray, *, weights: np.ndarray | None = None) -> Value:
+    """Average the values that are not NaN; NaN when there is none.
+
+    The sum is exact and rounded once, so that it depends neither on the order of rows nor on the block size.
+    """
+    kept = ~np.isnan(values)
+    chosen = values[kept]
+    n_skipped, weighted = values.size - chosen.size, weights is not None
+    if not chosen.size:
+        return Value(math.nan, n_skipped, weighted)
+    if weights is None:
+        return Value(math.fsum(chosen.tolist()) / chosen.size, n_skipped)
+    weights = weights[kept]
+    return Value(math.fsum((weights * chosen).tolist()) / math.fsum(weights.tolist()), n_skipped, weighted)
 
 
 @dataclass(frozen=True)
@@ -138,10 +202,23 @@ class Metric:
             If rows have weights, which the formula of a mean over rows did not use.
         """
         result = self.formula(counts_or_ranking, conventions, **parameters)
-        value = result if isinstance(result, Value) else Value(float(result))
-        if self.mean_over in ("rows", None) and counts_or_ranking.weights is not None and not value.weighted:
-            raise MetricError(f"{self.name} takes no sample_weight: its formula is no `mean_of(values, weights=...)`")
+        weights, unit = counts_or_ranking.weights, 1.0
+        if isinstance(result, Mean):
+            unit = result.unit
+            result = result.by_rule()
+        if isinstance(result, np.ndarray):
+            result = mean_of(result, weights=weights if self.mean_over == "rows" else None)
+        value = result._replace(value=result.value / unit) if isinstance(result, Value) else Value(float(result))
+        if self.mean_over in ("rows", None) and weights is not None and not value.weighted:
+            raise MetricError(f"{self.name} takes no sample_weight: its formula returns no value of each row")
         return value
+
+
+def values_of(
+    metrics: Mapping[str, Metric], measured: Mapping[str, DecisionCounts | Ranking], conventions: Conventions
+) -> dict[str, Value]:
+    """Return the values of metrics from what each needs."""
+    return {name: metric.value(measured[metric.needs], conventions) for name, metric in metrics.items()}
 
 
 _ALL: dict[str, Metric] = {}
@@ -160,6 +237,11 @@ def defined(name: str) -> Metric:
     if found is None:
         raise MetricError(unknown_name("metric", name, _ALL))
     return found
+
+
+def all_defined(names: Iterable[str]) -> dict[str, Metric]:
+    """Return the metrics of these names; refuse an unknown one."""
+    return {name: defined(name) for name in names}
 
 
 def find_metric(name: str) -> Metric | None:
@@ -249,10 +331,11 @@ def metric(
     -------
     callable
         Decorator of a function ``formula(counts, conventions)`` (decisions; see :class:`DecisionCounts`) or
-        ``formula(ranking, conventions)`` (scores, probabilities; see :class:`Ranking`) that returns a number or a
-        :class:`Value`. A mean over rows is ``mean_of(values, weights=counts.weights)``, or with the weights of the
-        ranking. Keyword-only arguments of the formula are arguments of the metric. The decorated function is that of
-        :class:`Metric`.
+        ``formula(ranking, conventions)`` (scores, probabilities; see :class:`Ranking`) that returns a number, or the
+        values whose mean it is: an array with one of each row (or label), NaN where it is left out, or a :class:`Mean`
+        with a rule for undefined ones. Rows are weighted where ``mean_over`` is "rows"; a formula that weighs them
+        itself returns a :class:`Value`. Keyword-only arguments of the formula are arguments of the metric. The
+        decorated function is that of :class:`Metric`.
 
     Raises
     ------

@@ -9,7 +9,7 @@ import numpy as np
 
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import refuse_other_order
+from multilab.metrics.label_sets import refuse_other_order
 from multilab.metrics.registry import ALL_METRICS, defined
 
 __all__ = ["get_scorer", "get_scorer_names"]

@@ -16,7 +16,7 @@ from multilab.metrics.inputs import (
 )
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
-from multilab.metrics.registry import METRICS, defined
+from multilab.metrics.registry import METRICS, all_defined, values_of
 
 
 def score_all(
@@ -92,7 +92,7 @@ def score_all(
     chosen = resolve(conventions)
     if scores is None and decisions is None:
         raise MetricError("score_all needs scores, decisions, or both; got neither")
-    chosen_metrics = METRICS if metrics is None else {name: defined(name) for name in metrics}
+    chosen_metrics = METRICS if metrics is None else all_defined(metrics)
     truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
     name = "decisions" if scores is None else "scores"
     ranked = truth.chosen(Scores(decisions if scores is None else scores, name), name)
@@ -113,6 +113,6 @@ def score_all(
         "scores": ranking,
         "probabilities": ranking,
     }
-    values = {name: metric.value(measured[metric.needs], chosen) for name, metric in chosen_metrics.items()}
+    values = values_of(chosen_metrics, measured, chosen)
     result = {name: value.value for name, value in values.items()}
     return result | {f"n_skipped_{name}": values[name].n_skipped for name, m in chosen_metrics.items() if m.skips}

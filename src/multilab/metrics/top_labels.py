@@ -17,12 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.decision_counts import Value, mean_of
+from multilab.metrics.decision_counts import safe_ratio
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Entries, Scores, blocks
 from multilab.metrics.label_ranks import Ranking, rank_relevant
 from multilab.metrics.label_sets import LabelSets
-from multilab.metrics.registry import metric
+from multilab.metrics.registry import Value, mean_of, metric
 
 __all__ = ["label_propensities", "ndcg_at_k", "precision_at_k", "recall_at_k"]
 
@@ -39,7 +39,7 @@ __all__ = ["label_propensities", "ndcg_at_k", "precision_at_k", "recall_at_k"]
 )
 def precision_at_k(
     ranking: Ranking, conventions: Conventions, *, k: int = 5, propensities: Any = None
-) -> Value | float:
+) -> np.ndarray | Value:
     """Return the mean over rows of the share of relevant labels among the k with the highest scores.
 
     A row with fewer than k labels (or observed labels) is measured over all of them. With ``propensities`` a relevant
@@ -72,7 +72,7 @@ def precision_at_k(
     source="Manning, Raghavan & Schütze, Introduction to Information Retrieval, 2008, section 8.4",
     standard=False,
 )
-def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> Value | float:
+def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> np.ndarray:
     """Return the mean over rows of the share of the relevant labels that are among the k with the highest scores.
 
     Parameters
@@ -95,7 +95,7 @@ def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> Va
         return np.bincount(ranks.lists, share, entries.starts.size - 1)
 
     relevant = np.diff(ranking.truth.indptr)
-    return mean_of(_per_row(ranking, ("recall", k), hits) / np.maximum(relevant, 1), weights=ranking.weights)
+    return _per_row(ranking, ("recall", k), hits) / np.maximum(relevant, 1)
 
 
 @metric(
@@ -107,7 +107,9 @@ def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> Va
     source="Järvelin & Kekäläinen, ACM TOIS 20 (2002); with propensities: Jain, Prabhu & Varma, KDD 2016",
     standard=False,
 )
-def ndcg_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5, propensities: Any = None) -> Value | float:
+def ndcg_at_k(
+    ranking: Ranking, conventions: Conventions, *, k: int = 5, propensities: Any = None
+) -> np.ndarray | Value:
     """Return the mean over rows of the discounted gain of the k highest scores / that of the best ranking.
 
     The label of rank r counts 1 / log2(r + 1). With ``propensities`` a relevant label counts 1 / propensity in
@@ -173,8 +175,8 @@ def label_propensities(Y: Any, a: float = 0.55, b: float = 1.5) -> np.ndarray:
     return 1 / (1 + c * (counts + b) ** -a)
 
 
-def _mean_gain(ranking: Ranking, k: int, propensities: Any, discounted: bool) -> Value:
-    """Return the mean over rows of gain / best gain, or with propensities the quotient of their sums."""
+def _mean_gain(ranking: Ranking, k: int, propensities: Any, discounted: bool) -> np.ndarray | Value:
+    """Return gain / best gain of each row, or with propensities the quotient of their sums."""
     k = _checked_k(k, ranking)
     worth = None if propensities is None else 1 / _checked(propensities, ranking)  # of each label
     # The gain of the first r ranks.
@@ -196,7 +198,7 @@ def _mean_gain(ranking: Ranking, k: int, propensities: Any, discounted: bool) ->
     if worth is not None:
         total, mean = mean_of(best, weights=ranking.weights).value, mean_of(gain, weights=ranking.weights)
         return mean._replace(value=mean.value / total if total > 0 else 0.0)
-    return mean_of(np.where(best > 0, gain / np.where(best > 0, best, 1), 0.0), weights=ranking.weights)
+    return safe_ratio(gain, best, 0.0)
 
 
 class _Ranks(NamedTuple):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Cells, Decisions, Scores, ThresholdedScores, blocks, refuse_other_shape
+from multilab.metrics.inputs import Cells, Decisions, Scores, ThresholdedScores, blocks
 from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.registry import ALL_METRICS, Metric, defined
 
@@ -95,11 +95,10 @@ def _extremes(definition: Metric, truth: LabelSets, given: Any) -> tuple[sp.csr_
     labels = truth.to_csr()
     cells: Cells | ThresholdedScores
     if definition.needs == "decisions":
-        cells = Decisions(given)
+        cells = truth.chosen(Decisions(given), definition.needs)
     else:
         limits = np.full(truth.shape[1], -np.inf if definition.filler == "ones" else 0.5)
-        cells = ThresholdedScores(Scores(given), limits, ">=")
-    refuse_other_shape(truth, "Y", cells, definition.needs)
+        cells = ThresholdedScores(truth.chosen(Scores(given), definition.needs), limits, ">=")
     if truth.observed is None:
         return labels, labels
     agreeing, opposed = [], []

@@ -1,4 +1,4 @@
-"""Splits stored next to the prepared dataset."""
+"""Splits stored in the data folder, outside the prepared dataset, which DVC compares."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import numpy as np
 
 from multilab.core.digests import json_digest
 from multilab.core.files import read_json, write_atomically
+from multilab.core.paths import data_dir
 from multilab.core.versions import files_digest
 from multilab.datasets.dataset import Dataset
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.prepared import load, prepare, prepared_folder
+from multilab.datasets.prepared import Prepared, prepare, prepared_meta
 from multilab.model_selection.protocol import normalise_protocol
 from multilab.model_selection.train_test_splits import Split, make_splits
 
@@ -45,10 +46,11 @@ def splits(name: str, protocol: Mapping[str, Any]) -> list[Split]:
     [('fold0', 100), ('fold1', 100), ('fold2', 100)]
     """
     plan = normalise_protocol(protocol)
-    folder = prepare(name).path
+    prepared = prepare(name)
+    folder = _folder(name, prepared.key)
     stored = _read(folder, plan)
     if stored is None:
-        stored = _compute(name, protocol)
+        stored = _compute(prepared, protocol)
         with contextlib.suppress(OSError):  # a store that is shared read-only: computed again next time
             _write(folder, plan, stored)
     return stored
@@ -65,19 +67,19 @@ def split_digests(name: str, protocol: Mapping[str, Any]) -> list[str] | None:
     True
     """
     plan = normalise_protocol(protocol)
-    folder = prepared_folder(name)
-    record = None if folder is None else _record(folder, plan)
+    meta = prepared_meta(name)
+    record = None if meta is None else _record(_folder(name, meta["key"]), plan)
     return None if record is None else [entry["digest"] for entry in record["splits"]]
 
 
-def _compute(name: str, protocol: Mapping[str, Any]) -> list[Split]:
-    dataset = load(name)
+def _compute(prepared: Prepared, protocol: Mapping[str, Any]) -> list[Split]:
+    dataset = prepared.dataset()
     try:
         if within := protocol.get("within"):
-            return _inner_splits(name, dataset, protocol, within)
+            return _inner_splits(prepared.name, dataset, protocol, within)
         return make_splits(dataset.Y, protocol, dataset.splits, dataset.groups)
     except DatasetError as error:
-        raise DatasetError(f"{name}: {error.reason}") from None
+        raise DatasetError(f"{prepared.name}: {error.reason}") from None
 
 
 def _inner_splits(name: str, dataset: Dataset, protocol: Mapping[str, Any], within: Mapping[str, Any]) -> list[Split]:
@@ -92,6 +94,10 @@ def _inner_splits(name: str, dataset: Dataset, protocol: Mapping[str, Any], with
     return [
         Split(rows[one.train], rows[one.test], one.name) for one in make_splits(dataset.Y[rows], own, groups=groups)
     ]
+
+
+def _folder(name: str, key: str) -> Path:
+    return data_dir() / "splits" / f"{name}-{key[:16]}"
 
 
 def _files(folder: Path, plan: dict[str, Any]) -> tuple[Path, Path]:

@@ -13,7 +13,7 @@ from multilab.cells.cell import Cell, split_refs
 from multilab.cells.execute import run_cells
 from multilab.cells.method import Method
 from multilab.cells.rows import ref_with_grams
-from multilab.cells.settings import Tuning
+from multilab.cells.settings import Tuning, with_optuna_names
 from multilab.cells.store import Store
 from multilab.core import MultilabError
 from multilab.datasets import load
@@ -57,7 +57,7 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
     """
     method = Method.from_mapping(settings["method"], settings["mapping"])
     method = decided(method, *(settings.get(name) for name in ("objective", "calibration", "cost")))
-    tuning = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
+    tuning = Tuning.from_mapping(with_optuna_names(settings["tune"])) if settings["tune"] else None
     # a registered model may come from anywhere: the database that it names is not opened
     if tuning and tuning.storage is not None:
         tuning = replace(tuning, storage=None)

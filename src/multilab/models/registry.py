@@ -30,7 +30,6 @@ from multilab.models.mlflow_store import (
     log_values,
     open_client,
     readable_errors,
-    share_view,
     sqlite_path,
     tracking,
     without_password,
@@ -102,7 +101,7 @@ def log_model(
         tempfile.TemporaryDirectory() as scratch,
     ):
         folder = model.save(Path(scratch) / "model")
-        experiment = experiment_id(client, EXPERIMENT, where)
+        experiment = experiment_id(client, EXPERIMENT, where, "Models of `multilab fit`, one per run.")
         with mlflow.start_run(experiment_id=experiment, run_name=name) as run:
             run_id = run.info.run_id
             # MLflow limits the length of a tag
@@ -112,7 +111,6 @@ def log_model(
             dataset = log_dataset(client, run_id, about.dataset["name"], about.dataset, source, inputs)
             log_values(client, run_id, params, _metrics(model, info.model_id, run_id, dataset))
             client.log_text(run_id, model_card(about).markdown(), "card.md")
-        share_view(client, experiment, list(dict.fromkeys([main_metric(about), *about.metrics]))[:4])
     return LoggedModel(info.model_uri, info.model_id, run_id)
 
 

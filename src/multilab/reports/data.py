@@ -11,6 +11,7 @@ import pandas as pd
 
 from multilab.cells.conf import names
 from multilab.cells.method import load_method
+from multilab.cells.settings import with_optuna_names
 from multilab.claims.agreement import Agreement
 from multilab.claims.text_numbers import Results
 from multilab.core import read_json
@@ -207,7 +208,7 @@ class ReportData:
             description=str(block.get("description") or ""),
             datasets=tuple(block.get("datasets") or self.datasets),
             methods=methods,
-            tune=block.get("tune") or {},
+            tune=with_optuna_names(block.get("tune") or {}),
             show_with_main=bool(block.get("show_with_main")),
             kind=str(block.get("kind") or ""),
             observed=block.get("observed") or {},

@@ -1,16 +1,17 @@
 """The result files of a study in ``reports/<study>``: the one reader and the one writer of its tables.
 
 ``scores.csv.gz`` holds a row per dataset, split, method and metric, ``keys.csv`` the first digits of the keys of the
-cells behind each dataset and method, in the order of the splits, ``measured.csv`` their seconds, memory and model size,
-``tuned.csv`` what the searches chose, ``unfinished.csv`` the cells without a result, ``unchecked.csv`` how many were
-computed by files that have changed since, and ``cells.csv`` the verdict on every published cell. Numbers are read back
-to the last bit. Large files that DVC neither plots nor compares are compressed, which their name says.
+cells behind each dataset and method, in the order of the splits, ``tuned.csv`` what the searches chose,
+``unfinished.csv`` the cells without a result, ``unchecked.csv`` how many were computed by files that have changed
+since, ``measured.csv`` seconds, memory and model size, which no stage rewrites, and ``cells.csv`` the verdict on every
+published cell. Numbers are read back to the last bit. Large files that DVC neither plots nor compares are compressed,
+which their name says.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -22,7 +23,9 @@ SCORES = "scores.csv.gz"
 """The table of scores; a study with this file has results."""
 UNCHECKED = "unchecked.csv"
 """Results that other files than those of today have computed, by class."""
-TABLES = (SCORES, "keys.csv", "measured.csv", "tuned.csv", "sampling.csv", "labels.csv", "unfinished.csv", UNCHECKED)
+MEASURED = "measured.csv"
+"""What was measured of the cells; `keep_measured` writes it."""
+TABLES = (SCORES, "keys.csv", "tuned.csv", "sampling.csv", "labels.csv", "unfinished.csv", UNCHECKED)
 """The tables of a study that are computed from stored cells."""
 
 # Older versions of pandas read the last bit back only on request.
@@ -150,7 +153,7 @@ def read_scores(folder: Path | str, extra: bool = False) -> pd.DataFrame:
 
 def read_measured(folder: Path | str) -> pd.DataFrame | None:
     """Return seconds, memory and model size of the cells of a study, ``None`` if they were not measured."""
-    path = Path(folder) / "measured.csv"
+    path = Path(folder) / MEASURED
     return _with_keys(Path(folder), read_table(path, CELL)) if path.is_file() else None
 
 
@@ -158,47 +161,62 @@ def _with_keys(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
     return table.merge(read_keys(folder), on=CELL, how="left") if (folder / "keys.csv").is_file() else table
 
 
-def _lines(path: Path) -> set[str]:
-    return set(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else set()
+def keep_measured(folder: Path | str, measured: pd.DataFrame, again: bool = False) -> bool:
+    """Write what was measured of the cells that ``measured.csv`` lacks; return whether the file was written.
 
-
-def write_results(
-    folder: Path | str,
-    scores: pd.DataFrame,
-    measured: pd.DataFrame,
-    tuned: pd.DataFrame,
-    sampling: pd.DataFrame | None = None,
-    unfinished: pd.DataFrame | None = None,
-    unchecked: pd.DataFrame | None = None,
-) -> None:
-    """Write the tables of a study's cells.
-
-    If cells were computed, which new rows of ``measured.csv`` show, ``environment.json`` is removed: the next report
-    describes the machine of today.
+    Seconds and memory are of one run and one machine, so that rows that are there stay; ``environment.json`` describes
+    that machine.
 
     Parameters
     ----------
     folder : path
         The folder ``reports/<study>``.
-    scores, measured : DataFrame
+    measured : DataFrame
+        What was measured, in the order of the study. Rows of which nothing is known are left out.
+    again : bool
+        Replace the rows that are there.
+    """
+    path, numbers = Path(folder) / MEASURED, [name for name in measured.columns if name not in (*CELL, "alone", "key")]
+    measured = measured.dropna(subset=numbers, how="all").drop(columns="key", errors="ignore")
+    if path.is_file() and not again:
+        kept = read_table(path, CELL, text=True)  # so that the rows stay as they are written
+        index = pd.MultiIndex.from_frame(kept[CELL].astype({"split": int}))
+        new = measured[~pd.MultiIndex.from_frame(measured[CELL]).isin(index)]
+        if new.empty:
+            return False
+        measured = pd.concat([kept, new.astype(object)], ignore_index=True)
+    write_table(path, measured)
+    return True
+
+
+def write_results(
+    folder: Path | str,
+    scores: pd.DataFrame,
+    tables: Mapping[str, pd.DataFrame],
+    always: Iterable[str] = (),
+) -> None:
+    """Write the tables of a study's cells.
+
+    Parameters
+    ----------
+    folder : path
+        The folder ``reports/<study>``.
+    scores : DataFrame
         With a column ``key``, which is written to ``keys.csv``.
-    tuned, sampling, unfinished, unchecked : DataFrame
-        What the searches chose, the sampling errors, the cells without a result (with their ``key``), and how many
-        results of each class other files have computed; without rows there is no such file.
+    tables : mapping of file name to DataFrame
+        ``tuned.csv``, ``sampling.csv``, ``unfinished.csv`` (with the ``key``), ``unchecked.csv``. Without rows there is
+        no such file.
+    always : iterable of str
+        Files that are written without rows, too, because DVC expects them.
     """
     folder, keys = Path(folder), [scores[[*CELL, "key"]].drop_duplicates()]
-    if unfinished is not None and len(unfinished):
-        keys.append(unfinished[[*CELL, "key"]])
-        unfinished = unfinished.drop(columns="key")
-    before = _lines(folder / "measured.csv")
-    write_table(folder / "measured.csv", measured.drop(columns="key"))
-    if _lines(folder / "measured.csv") - before:
-        (folder / "environment.json").unlink(missing_ok=True)
-    optional = {"tuned.csv": tuned, "sampling.csv": sampling, "unfinished.csv": unfinished, UNCHECKED: unchecked}
-    for name, table in optional.items():
-        if table is None or table.empty:
+    for name, table in tables.items():
+        if name == "unfinished.csv":
+            keys.append(table[[*CELL, "key"]])
+            table = table.drop(columns="key")
+        if table.empty and name not in always:
             (folder / name).unlink(missing_ok=True)
         else:
             write_table(folder / name, table)
-    write_keys(folder, pd.concat(keys))
-    write_table(folder / SCORES, scores.drop(columns="key"))  # the last: DVC waits for it
+    write_keys(folder, pd.concat([part for part in keys if len(part)] or keys))
+    write_table(folder / SCORES, scores.drop(columns="key"))  # the last: its presence says that there are results

@@ -5,9 +5,11 @@ A study computes those that it lists under ``metrics``.
 
 from __future__ import annotations
 
+import numpy as np
+
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.decision_counts import DecisionCounts, Value, mean_of
-from multilab.metrics.registry import metric
+from multilab.metrics.decision_counts import DecisionCounts
+from multilab.metrics.registry import Value, mean_of, metric
 
 _MLWSE = "MLWSE paper, Tables 4-5, as its code computes it"
 
@@ -22,7 +24,7 @@ _MLWSE = "MLWSE paper, Tables 4-5, as its code computes it"
     source=_MLWSE,
     filler="decisions",
 )
-def accuracy_1mHL(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def accuracy_1mHL(counts: DecisionCounts, conventions: Conventions) -> float:
     """Return the share of rightly decided cells of the matrix.
 
     The MLWSE paper prints it as "accuracy" for MLWSE.
@@ -39,7 +41,7 @@ def accuracy_1mHL(counts: DecisionCounts, conventions: Conventions) -> Value | f
 
 
 @metric("F1 of means", "max", "decisions", group="example", source=_MLWSE, filler="decisions")
-def f1_of_means(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def f1_of_means(counts: DecisionCounts, conventions: Conventions) -> Value:
     """Return the harmonic mean of mean example precision and mean example recall, 0/0 = 0.
 
     The MLWSE paper prints it as "F1" for MLWSE.
@@ -67,7 +69,7 @@ def f1_of_means(counts: DecisionCounts, conventions: Conventions) -> Value | flo
     source=_MLWSE,
     filler="decisions",
 )
-def macro_f1_example(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+def macro_f1_example(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over rows of 2 hits / (true + predicted), 0/0 = 0.
 
     The MLWSE paper prints it as "Macro-F1" for MLWSE.
@@ -80,4 +82,4 @@ def macro_f1_example(counts: DecisionCounts, conventions: Conventions) -> Value 
     >>> round(macro_f1_example(Y, decisions), 4)
     0.4444
     """
-    return mean_of(counts.by_row.f1(0.0), weights=counts.weights)
+    return counts.by_row.f1(0.0)

@@ -170,7 +170,7 @@ def _scale(arena: ArenaData) -> str:
 
 def _commands(arena: ArenaData) -> list[str]:
     studies = list(dict.fromkeys(arena.studies.values()))
-    return [*(f"dvc repro reports/{study}/dvc.yaml" for study in studies), "multilab arena rank", "multilab arena page"]
+    return [*(f"multilab study run --study {study}" for study in studies), "multilab arena rank", "multilab arena page"]
 
 
 def summary_page(summary: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ from multilab.reports.data import ReportData
 from multilab.reports.tables.entry import number
 from multilab.reports.tables.scores import ScoreTable, best_first, table_rows
 from multilab.statistics import rank_rows, summarise
-from multilab.statistics.result_files import read_table
 
 _RECALL = "neighbour_recall"
 
@@ -17,6 +16,7 @@ def cost_tables(report: ReportData) -> tuple[ScoreTable, ...]:
     """Return the measured costs: mean and standard deviation over splits, least in bold.
 
     If methods of the study read base scores, only the time to fit has them in; no other table has bold entries then.
+    Peaks of 0 are missing: these were measured in processes that had memory of earlier fits to reuse.
     The last table is the recall of approximate neighbours, largest in bold, of all columns that have it.
     """
     measured = report.measured
@@ -32,7 +32,7 @@ def cost_tables(report: ReportData) -> tuple[ScoreTable, ...]:
         tables.append(_table(report, inputs, "Time to fit base scores, shared by all who read them", "s", direction))
     tables += [
         _table(report, _numbers(measured, "predict_seconds"), f"Time to predict{without}", "s", direction),
-        _table(report, _numbers(measured, "peak_mb"), f"Peak memory{without}", "MB", direction),
+        _table(report, _numbers(measured, "peak_mb").replace(0.0, math.nan), f"Peak memory{without}", "MB", direction),
         _table(report, _numbers(measured, "model_bytes") / 1e3, f"Size of the model{without}", "kB", direction),
     ]
     columns = (*report.methods, *(column for variant in report.variants for column in variant.methods))
@@ -51,13 +51,12 @@ def core_hours(report: ReportData) -> float | None:
     measured = report.measured
     if measured is None:
         return None
+    searches = _numbers(measured, "tune_seconds").sum()  # listed once where repetitions share it
     if "key" in measured:
         measured = measured.drop_duplicates("key")
-    seconds = measured[["fit_seconds", "predict_seconds"]].sum().sum()
+    seconds = searches + measured[["fit_seconds", "predict_seconds"]].sum().sum()
     if "input_seconds" in measured:
         seconds += measured.drop_duplicates(["dataset", "split", "input_seconds"])["input_seconds"].sum()
-    if (path := report.folder / "tuned.csv").is_file():
-        seconds += read_table(path).drop_duplicates(["dataset", "split", "method"])["tune_seconds"].sum()
     return float(seconds) / 3600
 
 

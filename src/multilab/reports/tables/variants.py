@@ -2,9 +2,10 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -16,7 +17,7 @@ from multilab.reports.tables.scores import ScoreTable, score_table
 from multilab.statistics import Comparison
 from multilab.statistics.result_files import read_table, statistics_file, variant_column
 
-_TUNED = {"dataset", "split", "method", "parameter", "value", "best", "tune_seconds"}
+_TUNED = {"dataset", "split", "method", "parameter", "value", "best"}
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,10 @@ def _tuned(path: Path, variant: VariantData) -> pd.DataFrame:
 
 
 def _chosen(tuned: pd.DataFrame, own: ReportData, splits: Sequence[str]) -> tuple[Chosen, ...]:
-    rows = []
+    rows, measured = [], own.measured
+    seconds: Mapping[Any, float] = {}
+    if measured is not None and "tune_seconds" in measured:
+        seconds = measured.groupby(["dataset", "method"])["tune_seconds"].mean().to_dict()
     for (dataset, method), trials in tuned.groupby(["dataset", "method"], sort=False):
         per_split = trials.drop_duplicates("split")
         rows.append(
@@ -156,7 +160,7 @@ def _chosen(tuned: pd.DataFrame, own: ReportData, splits: Sequence[str]) -> tupl
                 method=own.method_title(str(method)),
                 splits=tuple(_values(trials[trials["split"] == split]) or "–" for split in splits),
                 best=number(pd.to_numeric(per_split["best"], errors="coerce").mean()),
-                seconds=number(pd.to_numeric(per_split["tune_seconds"], errors="coerce").mean()),
+                seconds=number(seconds.get((dataset, method), math.nan)),
             )
         )
     return tuple(rows)

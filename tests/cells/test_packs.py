@@ -1,4 +1,4 @@
-"""`multilab store push` and `pull`: copies of the store, verified on arrival."""
+"""Packs of results: the same bytes every time, verified on arrival."""
 
 from __future__ import annotations
 
@@ -11,20 +11,34 @@ import subprocess
 import sys
 import time
 import zipfile
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-pytest.importorskip("fsspec")
-
+from multilab.cells.cell import Cell, split_refs
 from multilab.cells.errors import ExperimentError
-from multilab.cells.packs import pack_cell, unpack_cell
+from multilab.cells.execute import run_cells
+from multilab.cells.method import load_method
+from multilab.cells.packs import pack_cell, read_pack, unpack_cell, write_pack
+from multilab.cells.settings import Tuning
 from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.core import array_files, json_digest
-from multilab.experiments.remotes import open_remote
+from multilab.methods import MLkNN
 
 N_CELLS = 5
+
+
+@dataclass(frozen=True)
+class Item:
+    """A result of which a pack asks its key and the code that can have computed it."""
+
+    key: str
+    own_modules = frozenset()
+
+    def code(self):
+        return [MLkNN]
 
 
 def fill(store: Store, n_cells: int = N_CELLS, size: int = 6) -> list[str]:
@@ -56,64 +70,61 @@ def cells(capsys, *argv, code=0):
     return capsys.readouterr()
 
 
-def other_store(monkeypatch, tmp_path) -> Store:
-    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "other"))
-    return Store()
+def packed(store, keys, path):
+    """Write a pack and return the number of its entries."""
+    write_pack(path, map(Item, keys), store)
+    with zipfile.ZipFile(path) as archive:
+        return len(archive.namelist())
 
 
-def test_push_then_pull_gives_the_same_store_and_copies_only_what_is_missing(here, tmp_path, monkeypatch, capsys):
-    keys = fill(here)
-    here.write_failure("f" * 64, {"status": "failed"})
-    assert "5 cells, 0 there already, 5 copied" in cells(capsys, "push", f"{tmp_path}/remote").out
-    (tmp_path / "remote" / f"{keys[0]}.cell").unlink()
-    assert "5 cells, 4 there already, 1 copied" in cells(capsys, "push", f"{tmp_path}/remote").out
-    other = other_store(monkeypatch, tmp_path)
+def test_a_pack_brings_what_a_store_lacks(here, tmp_path):
+    keys, failed = fill(here), json_digest({"kind": "train", "seed": 99})
+    here.write_failure(failed, {"status": "failed", "reason": "too slow", "parts": {"kind": "train", "seed": 99}})
+    path = tmp_path / "results" / "train.zip"
+    assert packed(here, [*keys, failed, "0" * 64], path) == 6, "all but the one that is neither"
+    other = Store(tmp_path / "other")
     fill(other, 2)
-    assert "5 cells, 2 there already, 3 copied" in cells(capsys, "pull", f"{tmp_path}/remote").out
-    failed = f"{'f' * 64}/record.json"
-    assert content(other) == {name: data for name, data in content(here).items() if name != failed}
-    assert "5 cells, 5 there already, 0 copied" in cells(capsys, "pull", f"{tmp_path}/remote").out
+    assert read_pack(path, other) == 4
+    assert other.finished() == keys
+    assert all(np.array_equal(other.arrays(key)["scores"], here.arrays(key)["scores"]) for key in keys)
+    assert other.failure(failed)["reason"] == "too slow"
+    assert read_pack(path, other) == 0
+    before = path.read_bytes()
+    assert packed(other, [failed, *keys], path) == 6
+    assert path.read_bytes() == before, "of a store that the pack filled it is another one"
 
 
-def test_a_remote_of_dvc_and_the_cells_of_one_study(here, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("dvc")
-    from dvc.repo import Repo
-
-    Repo.init(no_scm=True).close()
-    keys = fill(here)
-    assert "no remote: name a folder" in cells(capsys, "push", code=2).err
-    assert "no remote backup: name a folder" in cells(capsys, "push", "backup", code=2).err
-    (tmp_path / ".dvc" / "config").write_text(
-        "[core]\n    remote = backup\n    no_scm = True\n['remote \"backup\"']\n    url = ../far\n"
-    )
-    assert "5 copied" in cells(capsys, "push").out
-    assert sorted(path.stem for path in (tmp_path / "far" / "cells").iterdir()) == keys
-    other = other_store(monkeypatch, tmp_path)
-    monkeypatch.setattr("multilab.cli.store._keys_of", lambda study: {keys[1], "0" * 64})
-    assert "1 cells, 0 there already, 1 copied" in cells(capsys, "pull", "backup", "--study", "mine").out
-    assert other.finished() == [keys[1]]
+def computed(folder):
+    """Return a store with computed cells, one of them tuned, and one that failed; and the cells."""
+    ref, method = split_refs("genes-toy", {"kfold": 2, "stratify": 1, "seed": 0})[0], load_method("mlknn")
+    plain = Cell("train", ref, method)
+    chosen = [
+        plain,
+        replace(plain, tune=Tuning(n_trials=2, folds=2)),
+        Cell("train", ref, method.with_params({"k": 10**6})),
+    ]
+    store = Store(folder)
+    assert len(run_cells(chosen, store, 1)) == 1
+    return store, chosen
 
 
-def test_the_keys_of_a_study_are_those_of_its_columns_and_of_what_they_read(tmp_path, monkeypatch):
-    from multilab.cli.store import _keys_of
-    from multilab.experiments.plan import all_cells
-    from multilab.experiments.study import study_from
-
-    mapping = {"datasets": ["scenario1"], "methods": ["mlknn", "mlwse_l1"], "protocol": "kfold3"}
-    study = study_from("mine", mapping)
-    monkeypatch.setattr("multilab.experiments.study.load_study", lambda name: study)
-    keys = _keys_of("mine")
-    columns = {cell.key for cell in all_cells(study)}
-    assert len(columns) == 6
-    assert len(keys - columns) == 3 * 3 * 2, "three splits, three members, two kinds of scores"
-    assert columns < keys
-
-
-def test_addresses_that_cannot_be_opened_are_one_line(here, capsys):
-    fill(here, 1)
-    for argv in (["push", "nothing://here"], ["pull", "-x"], ["push", "/a", "/b"], ["push", "/proc/none/here"]):
-        lines = cells(capsys, *argv, code=2).err.strip().splitlines()
-        assert len(lines) == 1, lines
+def test_two_computations_are_the_same_pack(tmp_path):
+    for name in "ab":
+        store, chosen = computed(tmp_path / name)
+        write_pack(tmp_path / f"{name}.zip", chosen, store)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    other = Store(tmp_path / "c")
+    assert read_pack(tmp_path / "a.zip", other) == 3
+    for cell in chosen[:2]:
+        ours, theirs = store.record(cell.key), other.record(cell.key)
+        assert {"fit_seconds", "started", "host"} <= set(ours) - set(theirs)
+        files = [record["code"]["files"] for record in (ours, theirs)]
+        assert "methods/neighbours/mlknn.py" in files[1]
+        assert all(files[0][name] == files[1][name] for name in files[0].keys() & files[1].keys())
+    assert (other.path(chosen[1].key) / "trials.csv").read_bytes() == (
+        store.path(chosen[1].key) / "trials.csv"
+    ).read_bytes()
+    assert run_cells(chosen[:2], other, 1) == {}
 
 
 def repacked(key_content: bytes, change) -> bytes:
@@ -241,18 +252,6 @@ def test_a_cell_that_is_not_one_of_ours_is_refused_and_ends_no_listing(what, her
     cells(capsys, "clean")
 
 
-def test_a_remote_with_a_folder_or_a_pipe_in_the_place_of_a_cell(here, tmp_path, monkeypatch, capsys):
-    keys = fill(here, 3)
-    cells(capsys, "push", f"{tmp_path}/remote")
-    folder, pipe = (tmp_path / "remote" / f"{letter * 64}.cell" for letter in "ab")
-    folder.mkdir()
-    os.mkfifo(pipe)
-    other = other_store(monkeypatch, tmp_path)
-    printed = cells(capsys, "pull", f"{tmp_path}/remote", code=1)
-    assert [line.split()[1] for line in printed.err.splitlines()] == [f"{'a' * 64}:", f"{'b' * 64}:"]
-    assert other.finished() == keys
-
-
 DAMAGES = {
     "another array": (lambda data, other: repacked(data, with_other_array), "not those that DONE lists"),
     "an array of objects": (lambda data, other: repacked(data, with_pickled_array), "holds Python objects"),
@@ -271,22 +270,53 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_or_malicious_cell_is_refused_by_name_and_the_others_arrive(
-    damage, here, tmp_path, monkeypatch, capsys
-):
+def test_a_damaged_or_malicious_cell_is_refused_by_name(damage, here, tmp_path):
     keys = fill(here, 3)
-    cells(capsys, "push", f"{tmp_path}/remote")
     change, reason = DAMAGES[damage]
-    path = tmp_path / "remote" / f"{keys[0]}.cell"
-    path.write_bytes(change(path.read_bytes(), (tmp_path / "remote" / f"{keys[1]}.cell").read_bytes()))
-    other = other_store(monkeypatch, tmp_path)
-    printed = cells(capsys, "pull", f"{tmp_path}/remote", code=1)
-    assert printed.err.startswith(f"refused: {keys[0]}: ")
-    assert reason in printed.err
-    assert "3 cells, 0 there already, 2 copied" in printed.out
-    assert other.finished() == keys[1:]
+    with zipfile.ZipFile(tmp_path / "pack.zip", "w") as archive:
+        archive.writestr(f"{keys[0]}.cell", pack_cell(here, keys[0]))
+        archive.writestr(f"{keys[1]}.cell", change(pack_cell(here, keys[1]), pack_cell(here, keys[2])))
+    other = Store(tmp_path / "other")
+    with pytest.raises(ExperimentError, match=rf"^[^\n]*{keys[1][:12]}[^\n]*{reason}[^\n]*$"):
+        read_pack(tmp_path / "pack.zip", other)
+    assert other.finished() == keys[:1]
     assert not (tmp_path / "escaped").exists()
-    assert {path.name for path in other.root.iterdir()} == set(keys[1:])
+    assert {path.name for path in other.root.iterdir()} == set(keys[:1])
+
+
+def overlapping(archive):
+    """Let two entries be the same bytes."""
+    for name in ("a", "b"):
+        archive.writestr(f"{name * 64}.cell", b"x" * 10_000)
+    archive.filelist[1].header_offset = archive.filelist[0].header_offset
+
+
+PACKS = {
+    "nothing": None,
+    "a name that is no key": lambda archive: archive.writestr("../escaped", b"x"),
+    "a compressed entry": lambda archive: archive.writestr(f"{'a' * 64}.cell", b"0" * 99, zipfile.ZIP_DEFLATED),
+    "a failure of another result": lambda archive: archive.writestr(
+        f"{'a' * 64}.failed", json.dumps({"status": "failed", "parts": {"seed": 1}})
+    ),
+    "a failure that is a list": lambda archive: archive.writestr(f"{'a' * 64}.failed", b"[1]"),
+    "a failure that is none": lambda archive: archive.writestr(
+        f"{json_digest({'seed': 1})}.failed", json.dumps({"status": "done", "parts": {"seed": 1}})
+    ),
+    "entries that overlap": overlapping,
+}
+
+
+@pytest.mark.parametrize("what", PACKS)
+def test_a_file_that_is_no_pack_is_refused(what, here, tmp_path):
+    path = tmp_path / "pack.zip"
+    path.write_bytes(b"")
+    if PACKS[what]:
+        with zipfile.ZipFile(path, "w") as archive:
+            PACKS[what](archive)
+    with pytest.raises(ExperimentError, match=r"^[^\n]+$"):
+        read_pack(path, here)
+    assert here.finished() == []
+    assert not (tmp_path.parent / "escaped").exists()
 
 
 def test_a_compressed_archive_is_refused(here):
@@ -299,60 +329,16 @@ def test_a_compressed_archive_is_refused(here):
         unpack_cell(key, buffer.getvalue())
 
 
-def test_a_damaged_cell_of_the_store_is_not_sent_and_is_replaced_by_a_pull(here, tmp_path, capsys):
+def test_a_damaged_cell_of_the_store_is_not_packed_and_is_replaced_by_a_pack(here, tmp_path):
     keys = fill(here, 2)
-    before = content(here)
-    cells(capsys, "push", f"{tmp_path}/remote")
+    packed(here, keys, tmp_path / "both.zip")
     (here.path(keys[0]) / "arrays.npz").write_bytes(b"damaged")
     with pytest.raises(ExperimentError, match="damaged in the store"):
         pack_cell(here, keys[0])
-    printed = cells(capsys, "push", f"{tmp_path}/second", code=1)
-    assert f"refused: {keys[0]}: damaged in the store" in printed.err
-    assert [path.stem for path in (tmp_path / "second").iterdir()] == [keys[1]]
-    assert "2 cells, 1 there already, 1 copied" in cells(capsys, "pull", f"{tmp_path}/remote").out
-    assert content(here) == before
-
-
-SLOW_COPY = """
-import sys, time
-from fsspec.implementations.local import LocalFileSystem
-
-write = LocalFileSystem.pipe_file
-
-def slowly(self, path, value, **options):
-    write(self, path, value[: len(value) // 2])
-    time.sleep(0.02)
-    write(self, path, value)
-
-LocalFileSystem.pipe_file = slowly
-from multilab.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_a_killed_push_leaves_whole_cells_only_and_continues(here, tmp_path, monkeypatch, capsys):
-    keys = fill(here, 60)
-    remote = tmp_path / "remote"
-    command = [sys.executable, "-c", SLOW_COPY, "store", "push", str(remote)]
-    partial = 0
-    for target in (10, 30):
-        process = subprocess.Popen(command, env=os.environ | {"MULTILAB_CELLS": str(here.root)})
-        while len(list(remote.glob("*.cell"))) < target and process.poll() is None:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        sent = list(remote.glob("*.cell"))
-        assert target <= len(sent) < 60
-        for path in sent:
-            unpack_cell(path.stem, path.read_bytes())
-        partial += len(list(remote.glob(".part-*")))
-    assert partial, "no kill hit a copy"
-    cells(capsys, "push", str(remote))
-    assert sorted(path.stem for path in remote.glob("*.cell")) == keys
-    assert not list(remote.glob(".part-*"))
-    other = other_store(monkeypatch, tmp_path)
-    cells(capsys, "pull", str(remote))
-    assert content(other) == content(here)
+    assert packed(here, keys, tmp_path / "one.zip") == 1
+    assert read_pack(tmp_path / "both.zip", here) == 1
+    assert here.finished() == keys
+    assert here.arrays(keys[0])["scores"].shape == (6, 3)
 
 
 SLOW_WRITES = """
@@ -360,16 +346,18 @@ import pathlib, sys, time
 
 write = pathlib.Path.write_bytes
 pathlib.Path.write_bytes = lambda path, data: (time.sleep(0.01), write(path, data))[1]
-from multilab.cli import main
-sys.exit(main(sys.argv[1:]))
+from multilab.cells.packs import read_pack
+from multilab.cells.store import Store
+read_pack(pathlib.Path(sys.argv[1]), Store(sys.argv[2]))
 """
 
 
-def test_a_killed_pull_leaves_whole_cells_only_and_continues(here, tmp_path, monkeypatch, capsys):
-    fill(here, 60)
-    cells(capsys, "push", f"{tmp_path}/remote")
-    other = other_store(monkeypatch, tmp_path)
-    process = subprocess.Popen([sys.executable, "-c", SLOW_WRITES, "store", "pull", f"{tmp_path}/remote"])
+def test_a_killed_unpacking_leaves_whole_cells_only_and_continues(here, tmp_path):
+    keys = fill(here, 60)
+    packed(here, keys, tmp_path / "pack.zip")
+    other = Store(tmp_path / "other")
+    command = [sys.executable, "-c", SLOW_WRITES, str(tmp_path / "pack.zip"), str(other.root)]
+    process = subprocess.Popen(command, env=os.environ)
     while len(other.finished()) < 20 and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
@@ -378,23 +366,5 @@ def test_a_killed_pull_leaves_whole_cells_only_and_continues(here, tmp_path, mon
     assert 20 <= len(arrived) < 60
     assert all(other.has(key) for key in arrived)
     assert list(other.root.glob(".part-*")), "the kill hit no copy"
-    assert f"{len(arrived)} there already" in cells(capsys, "pull", f"{tmp_path}/remote").out
-    assert content(other) == content(here)
-    assert not list(other.root.glob(".part-*"))
-
-
-def test_any_file_system_of_fsspec(here, tmp_path):
-    (key,) = fill(here, 1)
-    remote, other = open_remote("memory://lab/cells"), Store(tmp_path / "other")
-    assert remote.keys() == set()
-    remote.send(here, key)
-    assert remote.keys() == {key}
-    remote.fetch(other, key)
-    assert content(other) == content(here)
-    remote.files.rm("/lab", recursive=True)
-
-
-def test_a_folder_may_have_any_name(here, tmp_path):
-    (key,) = fill(here, 1)
-    open_remote(f"{tmp_path}/a b%20c").send(here, key)
-    assert [path.stem for path in (tmp_path / "a b%20c").iterdir()] == [key]
+    assert read_pack(tmp_path / "pack.zip", other) == 60 - len(arrived)
+    assert other.finished() == keys

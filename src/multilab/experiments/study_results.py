@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from multilab.cells.environment import environment
-from multilab.cells.errors import ExperimentError
-from multilab.cells.execute import parallel_map
 from multilab.cells.method import Method
 from multilab.cells.store import Store
 from multilab.claims.paper import find
@@ -24,16 +21,14 @@ from multilab.experiments.ledger import claims_text, counterfactuals_text, judge
 from multilab.experiments.plan import study_cells
 from multilab.experiments.study import Study
 from multilab.model_selection import split_digests
-from multilab.reports.all_pages import study_page
 from multilab.statistics.result_files import read_scores, statistics_file, variant_column, write_table
 
 
-def write_report(study: Study) -> Path:
-    """Write what follows from the scores of a study to its report folder and return the page.
+def write_statistics(study: Study) -> None:
+    """Write what follows from the scores of a study to its report folder, but for the page.
 
     Each variant of two methods or more is compared by itself in a file of its own. The studies of the
-    arena are compared on its page, `multilab arena rank` and `multilab arena page`. The environment is that in which
-    cells were computed last: it is written only where `write_results` has removed it.
+    arena are compared on its page, `multilab arena rank` and `multilab arena page`.
     """
     folder = report_dir(study.name)
     scores = read_scores(folder)
@@ -45,11 +40,8 @@ def write_report(study: Study) -> Path:
         "study.json": described(study),
         "datasets.json": _datasets(study, folder),
     }
-    if not (folder / "environment.json").is_file():
-        contents["environment.json"] = _environment(study)
     written += [_write(folder, name, content) for name, content in contents.items()]
     record_checksums(folder, [*written, "cells.csv", "claims.json", "counterfactuals.json"])
-    return study_page(folder, parallel_map)
 
 
 def write_comparisons(study: Study, scores: Any) -> list[str]:
@@ -85,42 +77,18 @@ def _compared(study: Study, scores: Any) -> dict[str, Any]:
     return compared
 
 
-def _environment(study: Study) -> dict[str, Any]:
-    """Return the environment, with the other libraries that methods of the study name, as far as they are installed."""
-    described, named = environment(), {}
-    for name in study.all_methods:
-        try:
-            named[name] = study.method(name).distributions()
-        except ExperimentError:  # not installed here: the cells came from another machine
-            continue
-    libraries = {name: sorted(packages) for name, packages in named.items() if packages}
-    if not libraries:
-        return described
-    versions = described["versions"] | {package: number for each in named.values() for package, number in each.items()}
-    return described | {"versions": versions, "libraries": libraries}
-
-
 def dataset_description(study: Study, name: str) -> dict[str, Any]:
     """Return what a report says of a dataset and of its splits."""
-    return {**dataset_facts(name), "split_digests": split_digests(name, study.protocol_of(name))}
+    facts = {key: value for key, value in dataset_facts(name).items() if key not in ("key", "source")}  # of the reading
+    return {**facts, "split_digests": split_digests(name, study.protocol_of(name))}
 
 
 def _datasets(study: Study, folder: Path) -> list[dict[str, Any]]:
-    """Return the descriptions of the datasets; those that are written stay where data were not prepared, or only again.
-
-    ``key`` is of the code that read the files, ``source`` says where these came from: neither changes the data.
-    """
+    """Return the descriptions of the datasets; of those that are not prepared here, the written ones."""
     path = folder / "datasets.json"
     written = {card["name"]: card for card in (read_json(path) if path.is_file() else ())}
-    cards = []
-    for name in study.datasets:
-        card, old = dataset_description(study, name), written.get(name, {})
-        if old and "digest" not in card:
-            card = old
-        elif old.get("digest") == card.get("digest"):
-            card |= {key: old[key] for key in ("key", "source") if key in old}
-        cards.append(card)
-    return cards
+    made = (dataset_description(study, name) for name in study.datasets)
+    return [card if "digest" in card else written.get(card["name"], card) for card in made]
 
 
 def described(study: Study) -> dict[str, Any]:
