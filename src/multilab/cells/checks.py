@@ -51,7 +51,7 @@ __all__ = [
 
 _EQUAL = 1e-6
 """As the gate: one version of the libraries gives scores this close on any processor."""
-_SECONDS = 3.0 if "DVC_STAGE" in os.environ else 10.0
+_SECONDS = 1.0 if "DVC_STAGE" in os.environ else 10.0
 """What one command may spend here; a pipeline has several."""
 
 Item = Any

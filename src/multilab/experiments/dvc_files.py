@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from multilab import datasets
 from multilab.cells.cell import base_methods
-from multilab.cells.conf import settings_path
+from multilab.cells.conf import read_settings, settings_path
 from multilab.cells.environment import installed_version
 from multilab.cells.errors import ExperimentError
 from multilab.claims.paper import analyses_of
@@ -88,7 +88,7 @@ def pack_paths(study: Study, stage: str) -> dict[bool, Path]:
 def stages_of(study: Study) -> list[Stage]:
     """Return the stages of a study: those that compute write packs, the others tables."""
     prepared = [f"data/prepared/{name}" for name in study.datasets]
-    described, methods = _files(settings_path("study", study.name)), _method_files(study)
+    described, methods = _study_files(study), _method_files(study)
     folders = {settings_path("protocol", "any").parent, *(Path(path).parent for path in methods)}
     settings = sorted(_files(*folders))
     analysed = analyses_of(study.paper)
@@ -140,6 +140,14 @@ def _tables(study: Study, names: Iterable[str]) -> list[tuple[str, dict[str, boo
     folder, small = report_dir(study.name).as_posix(), ("metrics.json", METRICS_FILE, *PLOT_TABLES)
     in_git = {name for name in names if study.name != DEFAULT_STUDY or name in small}
     return [(f"{folder}/{name}", _PERSISTENT | ({"cache": False} if name in in_git else {})) for name in names]
+
+
+def _study_files(study: Study) -> list[str]:
+    """Return the YAML files of a study and of those that it is like."""
+    names = [study.name]
+    while other := read_settings("study", names[-1]).get("like"):
+        names.append(str(other))
+    return _files(*(settings_path("study", name) for name in names))
 
 
 def _method_files(study: Study) -> list[str]:

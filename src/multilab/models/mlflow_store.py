@@ -15,6 +15,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -118,11 +119,12 @@ def open_client(uri: str) -> Any:
     with readable_errors(uri), writer_lock(uri):
         database = sqlite_path(uri)
         if database is not None and not (database.is_file() and database.stat().st_size):
-            # In one step: MLflow cannot open a database whose creation was interrupted.
-            draft = database.with_name(f"{database.name}.new")
-            draft.unlink(missing_ok=True)
-            _opened(f"sqlite:///{draft}")
-            os.replace(draft, database)
+            # In one step: MLflow cannot open a database whose creation was interrupted. Under a new name each time:
+            # MLflow keeps the stores that a process has opened by their addresses.
+            with TemporaryDirectory(prefix=f"{database.name}-", dir=database.resolve().parent) as folder:
+                draft = Path(folder) / database.name
+                _opened(f"sqlite:///{draft}")
+                os.replace(draft, database)
         return _opened(uri)
 
 
