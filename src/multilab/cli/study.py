@@ -110,7 +110,6 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     """
     from multilab.cells.execute import parallel_map
     from multilab.experiments.dvc_files import PAGE
-    from multilab.models.mlflow_store import tracking, ui_text
     from multilab.reports import finding_text, headline_markdown
     from multilab.reports.all_pages import all_pages, overview
 
@@ -127,7 +126,6 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     if headline:
         _show(headline_markdown(folder))
         print(f"\n{finding_text(folder)}\n")
-        print(f"runs:    {ui_text(tracking()['uri'])}")
     print(f"report:  {page.resolve()}")
     return 0
 
