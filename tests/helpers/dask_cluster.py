@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -357,6 +358,7 @@ def disturbed_run(cluster: Cluster, expected: dict[str, str], cells: str, shared
     The cells in the end must be those of ``expected``; the cluster has no process before, and none after.
     """
     store = cluster.folder / cells
+    shutil.rmtree(cluster.folder / "results")  # from whose packs the stages would take everything
     where = {"MULTILAB_ENGINE_STORE": str(store)} if shared else {}
 
     def finished() -> int:
