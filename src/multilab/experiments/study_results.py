@@ -33,6 +33,7 @@ def write_statistics(study: Study) -> None:
     folder = report_dir(study.name)
     scores = read_scores(folder)
     if study.page == "study":
+        (folder / "figures").mkdir(exist_ok=True)  # DVC expects it, also of a study that learns none any more
         save_learned(study)
     save_verdicts(study)
     written = write_comparisons(study, scores)
