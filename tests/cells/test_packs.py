@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import math
 import os
 import signal
 import subprocess
@@ -16,15 +17,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from multilab.cells.cell import Cell, split_refs
+from multilab.cells.cell import Cell, split_refs, with_reads
 from multilab.cells.errors import ExperimentError
 from multilab.cells.execute import run_cells
+from multilab.cells.inventory import spent_seconds
 from multilab.cells.method import load_method
 from multilab.cells.packs import pack_cell, read_pack, unpack_cell, write_pack
 from multilab.cells.settings import Tuning
 from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.core import array_files, json_digest
+from multilab.experiments.evaluate import measurements
+from multilab.experiments.plan import Plan
+from multilab.experiments.study import study_from
 from multilab.methods import MLkNN
 
 N_CELLS = 5
@@ -125,6 +130,23 @@ def test_two_computations_are_the_same_pack(tmp_path):
         store.path(chosen[1].key) / "trials.csv"
     ).read_bytes()
     assert run_cells(chosen[:2], other, 1) == {}
+
+
+def test_nobody_knows_the_seconds_of_results_from_a_pack_and_of_stacks_that_read_them(tmp_path):
+    protocol = {"kfold": 2, "stratify": 1, "seed": 0}
+    study = study_from("mine", {"datasets": ["genes-toy"], "methods": ["mlwse_l1"], "protocol": protocol})
+    stack = Plan(study).cells[0]
+    reads = with_reads(stack.reads)
+    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
+    assert run_cells([*reads, stack], here, 1) == {}
+    assert spent_seconds(here.record(stack.key)) > here.record(stack.key)["fit_seconds"]
+    write_pack(tmp_path / "reads.zip", reads, here)
+    read_pack(tmp_path / "reads.zip", there)
+    assert run_cells([stack], there, 1) == {}
+    assert np.array_equal(there.arrays(stack.key)["scores"], here.arrays(stack.key)["scores"])
+    assert math.isnan(spent_seconds(there.record(stack.key)))
+    assert math.isnan(spent_seconds(there.record(reads[0].key)))
+    assert measurements([stack], there)["input_seconds"].isna().all()
 
 
 def repacked(key_content: bytes, change) -> bytes:

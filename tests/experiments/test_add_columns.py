@@ -146,6 +146,10 @@ def test_what_was_measured_is_rewritten_by_command_only(study, tmp_path):
     (tables / "environment.json").write_text(json.dumps(known))
     measured = (tables / "measured.csv").read_bytes()
     shutil.rmtree(Store().root)
+    run("study train", "study costs")  # from the packs, which do not say it
+    assert (tables / "measured.csv").read_bytes() == measured
+    shutil.rmtree(Store().root)
+    shutil.rmtree(tmp_path / "results")
     run("study train", "study evaluate", "study stats")
     assert json.loads((tables / "environment.json").read_text()) == known
     assert (tables / "measured.csv").read_bytes() == measured

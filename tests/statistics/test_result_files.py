@@ -60,12 +60,24 @@ def test_a_table_of_searches_exists_only_where_there_are_some(tmp_path):
 def test_what_was_measured_stays_and_cells_that_are_new_are_added(tmp_path):
     assert keep_measured(tmp_path, MEASURED[:1])
     first = (tmp_path / "measured.csv").read_text()
-    again = pd.concat([MEASURED.assign(fit_seconds=9.5), MEASURED.assign(method="b", fit_seconds=math.nan)])
-    assert keep_measured(tmp_path, again)
+    later = pd.concat([MEASURED.assign(fit_seconds=9.5), MEASURED.assign(method="b", fit_seconds=math.nan)])
+    assert keep_measured(tmp_path, later)
     assert (tmp_path / "measured.csv").read_text() == f"{first}007,1,a,9.5\n"
-    assert not keep_measured(tmp_path, again), "nothing is new: nothing is known of b"
-    assert keep_measured(tmp_path, again, again=True)
+    assert not keep_measured(tmp_path, later), "nothing is new: nothing is known of b"
+    assert keep_measured(tmp_path, later, again=True)
     assert read_measured(tmp_path)["fit_seconds"].tolist() == [9.5, 9.5]
+
+
+def test_what_nobody_knows_replaces_nothing_and_cells_that_are_gone_are_removed(tmp_path):
+    assert keep_measured(tmp_path, MEASURED)
+    packed = MEASURED.assign(fit_seconds=math.nan)
+    assert not keep_measured(tmp_path, packed, again=True), "as in a clone that has packs only"
+    assert read_measured(tmp_path)["fit_seconds"].tolist() == [1.5, 0.5]
+    partly = MEASURED.assign(fit_seconds=[math.nan, 7.0])
+    assert keep_measured(tmp_path, partly, again=True)
+    assert read_measured(tmp_path)["fit_seconds"].tolist() == [1.5, 7.0]
+    assert keep_measured(tmp_path, packed[1:])
+    assert read_measured(tmp_path)["split"].tolist() == [1]
 
 
 def test_scores_without_keys_and_costs_are_read_and_those_of_other_protocols_follow(tmp_path):

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import itertools
 import json
+import math
 import os
 import re
 import sys
@@ -527,8 +528,14 @@ class ResultRow:
 
 
 def spent_seconds(record: Mapping[str, Any]) -> float:
-    """Return the seconds of a cell: its search, fit and prediction, and the fits of the base scores that it reads."""
+    """Return the seconds of a cell: its search, fit and prediction, and the fits of the base scores that it reads.
+
+    NaN if the record does not say them: that of a result from a pack, or of one that read such results.
+    """
     names = ("tune_seconds", "input_seconds", "fit_seconds", "predict_seconds")
+    reads = (record.get("parts") or {}).get("reads")
+    if any(record.get(name) is None for name in ("fit_seconds", *(["input_seconds"] if reads else []))):
+        return math.nan
     return sum(float(record.get(name) or 0.0) for name in names)
 
 

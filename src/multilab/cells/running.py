@@ -152,7 +152,8 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
     fit = fit_on_rows(
         model, rows.X_train, rows.Y_train, rows.X_test, groups=rows.groups, attributes=method.save_attributes
     )
-    inputs = {"input_seconds": sum(_fit_seconds(store.record(read.key)) for read in cell.reads)}
+    read = [_fit_seconds(store.record(read.key)) for read in cell.reads]
+    inputs = {} if None in read else {"input_seconds": sum(filter(None, read))}
     noted: dict[str, Any] = {}
     if cell.split_ref.split == 0 and cell.split_ref.inner is None:  # runs show what was learned on the first split
         more, noted = learned_file(fit.model, rows.X_train, rows.Y_train, method.save_attributes)
@@ -160,8 +161,13 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
     return fit.arrays, fit.costs() | inputs | tuned | noted, files
 
 
-def _fit_seconds(record: Mapping[str, Any]) -> float:
-    """Return the seconds to fit a cell that another one reads, with its search and its own base scores."""
+def _fit_seconds(record: Mapping[str, Any]) -> float | None:
+    """Return the seconds to fit a cell that another one reads, with its search and its own base scores.
+
+    None of a cell from a pack, whose record does not say them.
+    """
+    if "fit_seconds" not in record:
+        return None
     return sum(float(record.get(name, 0.0)) for name in ("tune_seconds", "input_seconds", "fit_seconds"))
 
 

@@ -23,7 +23,7 @@ from multilab.core import locks, read_json, store_dir
 from multilab.core.digests import sha256_digests
 from multilab.core.locks import owner_of, running_journals
 
-if TYPE_CHECKING:  # the stage `keys` imports this module
+if TYPE_CHECKING:  # `multilab --help` and completion start without NumPy
     import numpy as np
 
 __all__ = ["Store", "is_storage_failure"]

@@ -340,15 +340,15 @@ def costs(study: str) -> int:
     """Write the costs of a study anew.
 
     Writes what the store knows of seconds and memory to measured.csv, and the machine to environment.json. Stages only
-    add cells that measured.csv lacks, so that the files do not change with every run. Of results that came from a pack
-    nothing is known here.
+    add cells that measured.csv lacks, so that the files do not change with every run. Nothing is known here of results
+    that came from a pack: their rows stay.
     """
     from multilab.cells.store import Store
     from multilab.experiments.stages import keep_costs
 
-    plan = _plan(study)
-    keep_costs(plan, Store(), again=True)
-    print(f"{report_dir(study) / 'measured.csv'}  what was measured on this machine")
+    written = keep_costs(_plan(study), Store(), again=True)
+    path = report_dir(study) / "measured.csv"
+    print(f"{path}  {'measured on this machine' if written else 'unchanged: no result of the store was measured here'}")
     return 0
 
 

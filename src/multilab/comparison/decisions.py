@@ -151,7 +151,8 @@ def held_out_effects(
             where = (cell.split_ref.split, entry.name)
             thresholds += [(*where, kind, name, value) for kind, v in decided.items() for name, value in v.items()]
             calibration += [(*where, kind, name, value) for kind, v in calibrated.items() for name, value in v.items()]
-        effects.seconds[entry.name] = float(np.mean([store.record(c.key)["fit_seconds"] for c in entry.held_out]))
+        records = [store.record(cell.key) for cell in entry.held_out]
+        effects.seconds[entry.name] = float(np.mean([record.get("fit_seconds", np.nan) for record in records]))
     effects.thresholds = pd.DataFrame(thresholds, columns=effects.thresholds.columns)
     effects.calibration = pd.DataFrame(calibration, columns=effects.calibration.columns)
     effects.decided = summed(decisions)

@@ -53,8 +53,9 @@ class CellScores:
             if f"scores.{metric}" in arrays:
                 single = metric_values(Y, arrays[f"scores.{metric}"], arrays[f"decisions.{metric}"], (metric,))
                 values |= single
-        fit = record["fit_seconds"] + record.get("input_seconds", 0.0)
-        return values | {"fit_seconds": fit, "predict_seconds": record["predict_seconds"]}
+        # Nothing is known of results from a pack, and of the base scores of a stack that read such results.
+        fit = record.get("fit_seconds", np.nan) + record.get("input_seconds", np.nan if cell.reads else 0.0)
+        return values | {"fit_seconds": fit, "predict_seconds": record.get("predict_seconds", np.nan)}
 
     def rows(self, entries: Sequence[MethodRun]) -> pd.DataFrame:
         """Return a row per method, split and metric: split, split_digest, method, metric, value, key."""

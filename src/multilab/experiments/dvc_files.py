@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -233,12 +234,12 @@ def pipeline_text(study: Study) -> str:
 
 
 def data_pipeline_text(study: Study) -> str:
-    """Return the content of the pipeline of the data sets: those of a study, and those that are in the file already."""
-    import yaml
-
-    written = yaml.safe_load(DATA_PIPELINE.read_text("utf-8")) if DATA_PIPELINE.is_file() else {}
-    listed = {name for stage in (written or {}).get("stages", {}).values() for name in stage.get("foreach", ())}
-    names = {*listed, *study.datasets} & {*datasets.cards()}
+    """Return the pipeline of the data sets: those of a study, of other pipelines, and those in its lock."""
+    lock = DATA_PIPELINE.with_suffix(".lock")
+    others = [path for path in (Path("dvc.yaml"), *Path("reports").glob("*/dvc.yaml")) if path.is_file()]
+    needed = {name for path in others for name in re.findall(r"data/prepared/([\w.-]+)", path.read_text("utf-8"))}
+    locked = re.findall(r"^  preprocess[^@\n]*@(\S+):$", lock.read_text("utf-8") if lock.is_file() else "", re.M)
+    names = {*study.datasets, *needed, *locked} & {*datasets.cards()}
     cards = [card for card in map(datasets.card, sorted(names)) if card.available]
     groups: dict[str, dict[str, Any]] = {}
 
@@ -266,13 +267,19 @@ def data_pipeline_text(study: Study) -> str:
 
 def write_pipeline(study: Study) -> list[Path]:
     """Write the pipeline of a study, that of its data sets, and the templates of plots; return the pipelines."""
-    files = {pipeline_path(study.name): pipeline_text(study), DATA_PIPELINE: data_pipeline_text(study)}
+    pipeline = pipeline_path(study.name)
+    files: dict[Path, str] = {}
     if Path(".dvc").is_dir():
-        files |= {Path(".dvc/plots") / name: (_TEMPLATES / name).read_text("utf-8") for name in _PLOT_TEMPLATES}
-    for path, text in files.items():
-        if not path.is_file() or path.read_text("utf-8") != text:
-            write_atomically(path, text)
-    return [path for path in files if path.name == "dvc.yaml"]
+        files = {Path(".dvc/plots") / name: (_TEMPLATES / name).read_text("utf-8") for name in _PLOT_TEMPLATES}
+    for path, text in {**files, pipeline: pipeline_text(study)}.items():
+        _write(path, text)
+    _write(DATA_PIPELINE, data_pipeline_text(study))  # after the study's, which names its data sets of today
+    return [pipeline, DATA_PIPELINE]
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.is_file() or path.read_text("utf-8") != text:
+        write_atomically(path, text)
 
 
 def _filled(template: str, **values: Any) -> str:

@@ -20,6 +20,7 @@ from multilab.cells.store import Store
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS
 from multilab.metrics.registry import defined, paper_metrics
+from multilab.statistics.result_files import CELL
 
 if TYPE_CHECKING:  # every train stage imports this file, and needs neither
     from multilab.claims import PublishedTables
@@ -102,15 +103,18 @@ def measurements(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
     return table.drop(columns=[name for name in (RECALL, _TUNE) if table[name].isna().all()])
 
 
-def unfinished(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
-    """Return the cells without a result, with the reason and, if known, the seconds they took."""
-    rows = []
+def unfinished(cells: Iterable[Cell], store: Store, written: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return the cells without a result, with the reason and, if known, the seconds they took.
+
+    ``written`` are the rows that the study has of them: a failure that came from a pack does not say its seconds.
+    """
+    rows, known = [], {} if written is None else written.set_index(CELL)["seconds"].to_dict()
     for cell in cells:
         if not store.has(cell.key):
             failure = store.failure(cell.key) or {"reason": "not run"}
-            index = cell.split_ref.dataset, cell.split_ref.split, cell.method.name
-            rows.append((*index, failure["reason"], round(failure.get("seconds", math.nan), 1), cell.key))
-    return pd.DataFrame(rows, columns=["dataset", "split", "method", "reason", "seconds", "key"])
+            seconds = failure.get("seconds", known.get(cell.row, math.nan))
+            rows.append((*cell.row, failure["reason"], round(seconds, 1), cell.key))
+    return pd.DataFrame(rows, columns=[*CELL, "reason", "seconds", "key"])
 
 
 def unchecked(cells: Iterable[Cell], store: Store) -> pd.DataFrame:

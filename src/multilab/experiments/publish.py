@@ -182,7 +182,7 @@ def run_record(
     by_split = {cell.split_ref.split: distinct[cell.key] for cell in cells}
     measured = {name: {s: _measured(record, name) for s, record in by_split.items()} for name in (*MEASURED, *recall)}
     left_out = {LEFT_OUT: json.dumps(distinct[first.key][LEFT_OUT])} if LEFT_OUT in distinct[first.key] else {}
-    seconds = {s: spent_seconds(record) if "fit_seconds" in record else math.nan for s, record in by_split.items()}
+    seconds = {split: spent_seconds(record) for split, record in by_split.items()}
     counts = {name for name in values if name.startswith("n_skipped_")}  # rows or labels that a mean leaves out
     return RunRecord(
         study=study,

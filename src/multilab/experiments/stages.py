@@ -26,7 +26,7 @@ from multilab.experiments.analyses import run_units, tables
 from multilab.experiments.dvc_files import evaluated_tables, pack_paths, run_command
 from multilab.experiments.plan import Plan
 from multilab.experiments.study import Study, check_study
-from multilab.statistics.result_files import KEY_DIGITS, MEASURED, keep_measured, read_keys
+from multilab.statistics.result_files import KEY_DIGITS, MEASURED, keep_measured, read_keys, read_unfinished
 
 __all__ = ["analyses", "base_scores", "evaluate", "keep_costs", "preprocess", "refresh", "train", "unpack"]
 
@@ -160,7 +160,7 @@ def evaluate(plan: Plan) -> None:
     made = {
         "tuned.csv": compute.tuned(cells, store),
         "sampling.csv": compute.sampling_errors(study, cells, store, published),
-        "unfinished.csv": compute.unfinished(plan.cells, store),
+        "unfinished.csv": compute.unfinished(plan.cells, store, read_unfinished(folder)),
         UNCHECKED: compute.unchecked(cells, store),
     }
     if study.label_counts:
@@ -188,23 +188,21 @@ def _finished(plan: Plan, store: Store) -> list[Cell]:
     return cells
 
 
-def keep_costs(plan: Plan, store: Store, again: bool = False) -> int:
-    """Write seconds, memory and the machine of cells that ``measured.csv`` lacks; with ``again`` of all.
+def keep_costs(plan: Plan, store: Store, again: bool = False) -> bool:
+    """Write seconds and memory of cells that ``measured.csv`` lacks, and the machine if no file describes it.
 
-    Returns
-    -------
-    int
-        The number of cells of which the store knows nothing, because they came from a pack.
+    With ``again`` also those that are written, as far as the store knows them: nothing is known of results from a pack.
+    Return whether a file was written.
     """
     from multilab.experiments.evaluate import measurements
 
     folder, cells = report_dir(plan.study.name), [cell for cell in plan.cells if store.has(cell.key)]
-    costs = measurements(cells, store)
-    if keep_measured(folder, costs, again) or not (folder / "environment.json").is_file():
-        described = json.dumps(_environment(plan.study), indent=1, sort_keys=True)
-        write_content(folder / "environment.json", described + "\n")
-        record_checksums(folder, [MEASURED, "environment.json"])
-    return int(costs["fit_seconds"].isna().sum())
+    costs, about = measurements(cells, store), folder / "environment.json"
+    measured = keep_measured(folder, costs, again)
+    if described := not about.is_file() or (again and measured):
+        write_content(about, json.dumps(_environment(plan.study), indent=1, sort_keys=True) + "\n")
+    record_checksums(folder, [MEASURED, about.name])
+    return measured or described
 
 
 def _environment(study: Study) -> dict[str, Any]:

@@ -237,7 +237,8 @@ class Tracker:
             for file, content in files.items():
                 Path(folder, file).write_bytes(content)
             self.client.log_artifacts(run_id, folder)
-        end = None if record.started is None else int(1000 * (record.started + record.seconds))
+        known = record.started is not None and math.isfinite(record.seconds)
+        end = start + int(1000 * record.seconds) if known else None
         self.client.set_terminated(run_id, "FINISHED", end_time=end)
         self._counts["created"] += 1
 

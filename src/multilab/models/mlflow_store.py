@@ -90,16 +90,16 @@ def runs_address(number: str, server: str = "http://127.0.0.1:5000") -> str:
     return f"{without_password(server).rstrip('/')}/#/experiments/{number}/runs?workflowType=machine_learning"
 
 
-def ui_text(uri: str, number: str | None = None) -> str:
-    """Return where the runs of a store, or of its experiment with a number, are seen, and how a file is served."""
+def ui_text(uri: str, number: str) -> str:
+    """Return where the runs of the experiment with a number are seen, and how a file is served."""
     if uri.startswith("http"):
-        return runs_address(number, uri) if number else without_password(uri)
+        return runs_address(number, uri)
     served = "make ui"
     if uri != tracking()["uri"] or not (Path("Makefile").is_file() and Path("dvc.yaml").is_file()):
         store = shlex.quote(uri) if without_password(uri) == uri else '"$MLFLOW_TRACKING_URI"'
         options = f"ui --backend-store-uri {store} --workers 1"
         served = f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {command('mlflow')} {options}"
-    return f"{runs_address(number)}\n         served by: {served}" if number else f"served by: {served}"
+    return f"{runs_address(number)}\n         served by: {served}"
 
 
 def open_client(uri: str) -> Any:

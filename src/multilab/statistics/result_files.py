@@ -164,28 +164,35 @@ def _with_keys(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
 def keep_measured(folder: Path | str, measured: pd.DataFrame, again: bool = False) -> bool:
     """Write what was measured of the cells that ``measured.csv`` lacks; return whether the file was written.
 
-    Seconds and memory are of one run and one machine, so that rows that are there stay; ``environment.json`` describes
-    that machine.
+    Seconds and memory are of one run and one machine, so that rows that are there stay, as they are written.
 
     Parameters
     ----------
     folder : path
         The folder ``reports/<study>``.
     measured : DataFrame
-        What was measured, in the order of the study. Rows of which nothing is known are left out.
+        A row for each cell of the study, in their order; its numbers are missing where nothing is known. Rows of other
+        cells are removed.
     again : bool
-        Replace the rows that are there.
+        Also replace the rows of which something is known.
     """
     path, numbers = Path(folder) / MEASURED, [name for name in measured.columns if name not in (*CELL, "alone", "key")]
-    measured = measured.dropna(subset=numbers, how="all").drop(columns="key", errors="ignore")
-    if path.is_file() and not again:
-        kept = read_table(path, CELL, text=True)  # so that the rows stay as they are written
-        index = pd.MultiIndex.from_frame(kept[CELL].astype({"split": int}))
-        new = measured[~pd.MultiIndex.from_frame(measured[CELL]).isin(index)]
-        if new.empty:
+    measured = measured.drop(columns="key", errors="ignore")
+    known = measured.dropna(subset=numbers, how="all")
+    if path.is_file():
+        written = read_table(path, CELL, text=True)
+        places = {cell: place for place, cell in enumerate(measured[CELL].itertuples(index=False, name=None))}
+        cells = [(row.dataset, int(row.split), row.method) for row in written.itertuples(index=False)]
+        replaced = set(known[CELL].itertuples(index=False, name=None)) if again else set()
+        kept = written[[cell in places and cell not in replaced for cell in cells]]
+        there = {cell for cell in cells if cell in places} - replaced
+        new = known[[cell not in there for cell in known[CELL].itertuples(index=False, name=None)]]
+        if new.empty and len(kept) == len(written):
             return False
-        measured = pd.concat([kept, new.astype(object)], ignore_index=True)
-    write_table(path, measured)
+        known = pd.concat([kept, new.astype(object)], ignore_index=True)
+        rows = zip(known["dataset"], known["split"].astype(int), known["method"], strict=True)
+        known = known.iloc[sorted(range(len(known)), key=[places[row] for row in rows].__getitem__)]
+    write_table(path, known)
     return True
 
 

@@ -23,7 +23,7 @@ def cost_tables(report: ReportData) -> tuple[ScoreTable, ...]:
     if measured is None:
         return ()
     own = _numbers(measured, "fit_seconds")
-    inputs = _numbers(measured, "input_seconds").fillna(0.0)
+    inputs = _numbers(measured, "input_seconds") if "input_seconds" in measured else pd.Series(0.0, measured.index)
     reads = bool((inputs[measured["method"].isin(report.methods)] > 0).any())
     direction, without = ("", ", without base methods") if reads else ("min", "")
     tables = [_table(report, own + inputs, f"Time to fit{', base scores included' if reads else ''}", "s", "min")]

@@ -88,7 +88,8 @@ def result_table(rows: Sequence[ResultRow], metrics: Sequence[str], spread: bool
     body = []
     for label in ordered:
         group = lines[label].values()
-        costs = (Entry(f"{sum(r.seconds for r in group):.1f}"), Entry(str(sum(r.warnings for r in group))))
+        seconds = sum(row.seconds for row in group)  # NaN where nobody knows: of results from a pack
+        costs = (Entry("-" if math.isnan(seconds) else f"{seconds:.1f}"), Entry(str(sum(r.warnings for r in group))))
         body.append((Entry(label), *(column[label] for column in columns), *costs))
     title = _title(rows, datasets, sorted(shared), spread)
     names = ("method", *heads, "seconds", "warnings")
@@ -205,7 +206,8 @@ def as_csv(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:
         values = [value for metric in metrics for value in (row.mean(metric), row.std(metric))]
         texts = ["" if math.isnan(value) else repr(float(value)) for value in values]
         head = [row.dataset, row.protocol, row.method, " ".join(row.settings), row.splits]
-        writer.writerow([*head, *texts, f"{row.seconds:.3f}", row.warnings])
+        seconds = "" if math.isnan(row.seconds) else f"{row.seconds:.3f}"
+        writer.writerow([*head, *texts, seconds, row.warnings])
     return text.getvalue()
 
 
