@@ -8,6 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from multilab.claims import ClaimsError
+from multilab.claims import paper as papers
+from multilab.claims.paper import PaperContent
 from scipy.stats import spearmanr
 
 from helpers.laboratory import Laboratory
@@ -17,9 +20,6 @@ from multilab.cells.errors import ExperimentError
 from multilab.cells.method import build, load_method
 from multilab.cells.rows import Rows
 from multilab.cells.store import Store
-from multilab.claims import ClaimsError
-from multilab.claims import paper as papers
-from multilab.claims.paper import PaperContent
 from multilab.core.settings import convert
 from multilab.experiments.analyses import Unit, run_units, tables, units_of
 from multilab.experiments.study import load_study, study_from

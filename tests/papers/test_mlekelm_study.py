@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from multilab.claims import Evidence, check_claims, judge_tables, published_evidence, summarised
+from multilab.claims import checks as checks_module
+from multilab.claims.paper import find
+from multilab.reports.paper.friedman import paper_rank_figures
 
 from multilab.cells.cell import SplitRef, split_refs
 from multilab.cells.errors import ExperimentError
 from multilab.cells.method import build
 from multilab.cells.rows import indices
-from multilab.claims import Evidence, check_claims, judge_tables, published_evidence, summarised
-from multilab.claims import checks as checks_module
-from multilab.claims.paper import find
 from multilab.core import report_dir
 from multilab.experiments.plan import study_cells
 from multilab.experiments.study import load_study, study_from
 from multilab.reports import load_report
 from multilab.reports.data import metric_title
-from multilab.reports.paper.friedman import paper_rank_figures
 from multilab.reports.tables.entry import number
 from multilab.statistics import summarise
 from multilab.statistics.result_files import read_table
