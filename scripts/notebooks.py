@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 from nbclient import NotebookClient
@@ -17,9 +18,13 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "papers"
 def execute(path: Path) -> nbformat.NotebookNode:
     """Return a notebook with the outputs of a run in its folder, without what differs from run to run."""
     notebook = nbformat.read(path, as_version=4)
-    config = Config(KernelManager={"transport": "ipc"})  # sockets in a folder, no ports
     where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where, config=config).execute()
+    with TemporaryDirectory() as sockets:  # no ports; an absolute path, since the kernel runs in another folder
+        config = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
+        client = NotebookClient(
+            notebook, timeout=300, kernel_name="python3", resources=where, config=config, coalesce_streams=True
+        )
+        client.execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", ()):
