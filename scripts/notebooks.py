@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import nbformat
 from nbclient import NotebookClient
@@ -19,11 +19,10 @@ def execute(path: Path) -> nbformat.NotebookNode:
     """Return a notebook with the outputs of a run in its folder, without what differs from run to run."""
     notebook = nbformat.read(path, as_version=4)
     where = {"metadata": {"path": str(path.parent)}}
-    with TemporaryDirectory() as sockets:  # no ports; an absolute path, since the kernel runs in another folder
-        config = Config(KernelManager={"transport": "ipc", "ip": f"{sockets}/kernel"})
-        client = NotebookClient(
-            notebook, timeout=300, kernel_name="python3", resources=where, config=config, coalesce_streams=True
-        )
+    with tempfile.TemporaryDirectory() as sockets:  # no ports
+        config = Config(KernelManager={"transport": "ipc", "connection_file": f"{sockets}/kernel.json"})
+        client = NotebookClient(notebook, kernel_name="python3", resources=where, config=config)
+        client.timeout, client.coalesce_streams = 300, True  # what a cell prints is one output, however it arrives
         client.execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
