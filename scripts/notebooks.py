@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -17,9 +18,10 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "papers"
 def execute(path: Path) -> nbformat.NotebookNode:
     """Return a notebook with the outputs of a run in its folder, without what differs from run to run."""
     notebook = nbformat.read(path, as_version=4)
-    config = Config(KernelManager={"transport": "ipc"})  # sockets in a folder, no ports
     where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where, config=config).execute()
+    with tempfile.TemporaryDirectory() as sockets:  # no ports
+        config = Config(KernelManager={"transport": "ipc", "connection_file": f"{sockets}/kernel.json"})
+        NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where, config=config).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", ()):
