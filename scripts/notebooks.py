@@ -21,7 +21,9 @@ def execute(path: Path) -> nbformat.NotebookNode:
     where = {"metadata": {"path": str(path.parent)}}
     with tempfile.TemporaryDirectory() as sockets:  # no ports
         config = Config(KernelManager={"transport": "ipc", "connection_file": f"{sockets}/kernel.json"})
-        NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where, config=config).execute()
+        client = NotebookClient(notebook, kernel_name="python3", resources=where, config=config)
+        client.timeout, client.coalesce_streams = 300, True  # what a cell prints is one output, however it arrives
+        client.execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", ()):

@@ -59,6 +59,7 @@ def test_table_4_has_all_it_prints(inputs: Rows, method: str) -> None:
     assert {"train_time_s", "test_time_s", "storage_mb", "compact_mb", "storage_mb[2 layers]"} <= set(costs)
     assert set(find("imldf").tables.cells.query("table == '4'")["metric"]) <= set(costs)
     assert costs["storage_mb"] > 2 * costs["compact_mb"] > 0
+    assert 0 < costs["test_cpu_s"] < 10 * costs["test_time_s"]
     if method == "imldf":
         assert costs["without_inner_forests"] == 0
         assert costs["stored_trees"] == 2 * 2 * 5  # of one layer, whatever the depth

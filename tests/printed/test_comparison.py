@@ -11,7 +11,7 @@ def printed(*rows, errata=(), **names):
     """Printed numbers of rows (table, dataset, method, metric, mean, std)."""
     cells = pd.DataFrame(rows, columns=["table", "dataset", "method", "metric", "mean", "std"])
     cells = cells.assign(printed_mean=cells["mean"].map(str))
-    return PublishedTables("toy", cells, errata, Aliases.from_mapping(names, "names.yaml"))
+    return PublishedTables(cells, errata, Aliases.from_mapping(names, "names.yaml"))
 
 
 def ours(*rows):

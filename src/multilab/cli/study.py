@@ -307,7 +307,7 @@ def evaluate(study: str) -> None:
 def stats(study: str) -> None:
     """Compare the methods of a study.
 
-    Writes statistics.json.gz, metrics.json and the verdicts. Each variant of two methods or more is
+    Writes statistics.json.gz and metrics.json. Each variant of two methods or more is
     compared by itself in statistics-VARIANT.json.gz, of the same form.
     """
     _write_statistics(_plan(study).study)

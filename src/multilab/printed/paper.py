@@ -2,7 +2,7 @@
 
 A folder of ``papers/`` with ``paper.yaml`` is a paper; nothing else registers it. Its files:
 
-- ``paper.yaml``: ``title``, ``short``, ``citation``, ``doi``, and ``analyses``, what its study computes besides scores
+- ``paper.yaml``: ``title``, ``citation``, ``doi``, and ``analyses``, what its study computes besides scores
   (blocks ``{analysis, methods, datasets, splits, settings}``).
 - ``published.csv``: the printed numbers. ``names.yaml``: our names for theirs. ``errata.yaml``: what is wrong in them.
 - ``figures.py``: its ``FIGURES``. ``metrics.py``: metrics that only this paper has. Further modules: its analyses.
@@ -74,14 +74,11 @@ class PaperContent:
     ----------
     title, citation, doi : str
         The paper.
-    short : str
-        Its name in tables: that of the method it proposes.
     analyses : list
         Results computed besides scores.
     """
 
     title: str = ""
-    short: str = ""
     citation: str = ""
     doi: str = ""
     analyses: tuple[AnalysisBlock, ...] = ()
@@ -122,7 +119,6 @@ class Paper:
         from multilab.printed.published import Aliases, PublishedTables, read_cells
 
         return PublishedTables(
-            self.name,
             read_cells(self.folder / "published.csv"),
             read_errata(self._read("errata.yaml") or [], self._location("errata.yaml")),
             Aliases.from_mapping(self._read("names.yaml") or {}, self._location("names.yaml")),

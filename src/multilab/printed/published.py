@@ -82,7 +82,7 @@ class Aliases:
         Number of results in a printed mean, for its standard error; default: as many as ours.
     same_rows : tuple of dict
         Selectors of cells that were measured on the same training and test rows as ours, so the sampling error of the
-        rows is not part of the tolerance; ``[{}]`` selects all.
+        rows is not part of the spread; ``[{}]`` selects all.
     resplits : str, optional
         The study whose spread over random splits is a sampling error of results on one test set.
     """
@@ -126,8 +126,6 @@ class PublishedTables:
 
     Attributes
     ----------
-    paper : str
-        Name of the paper.
     cells : DataFrame
         The published cells, see :func:`read_cells`.
     errata : tuple of Erratum
@@ -136,7 +134,6 @@ class PublishedTables:
         Our names and quantities for theirs.
     """
 
-    paper: str
     cells: pd.DataFrame
     errata: tuple[Erratum, ...] = ()
     aliases: Aliases = field(default_factory=Aliases)

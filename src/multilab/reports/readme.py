@@ -28,10 +28,10 @@ def write_readme(readme: Path, reports: Path) -> None:
     ReportError
         If a mark of the table is missing or repeated.
     """
-    write_atomically(readme, with_table(readme, "arena", arena_markdown(reports / "arena" / "summary.json")))
+    write_atomically(readme, _with_table(readme, "arena", arena_markdown(reports / "arena" / "summary.json")))
 
 
-def with_table(path: Path, name: str, table: str) -> str:
+def _with_table(path: Path, name: str, table: str) -> str:
     """Return the text of a file with the table between its marks ``<!-- table NAME -->`` and ``<!-- end NAME -->``."""
     text = path.read_text(encoding="utf-8")
     start, stop = f"<!-- table {name} -->", f"<!-- end {name} -->"
