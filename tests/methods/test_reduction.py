@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,7 +17,7 @@ from multilab.methods.base import MethodError
 from multilab.methods.kernels import kernel_matrix, median_gamma, squared_distances
 from multilab.methods.reduction._stiefel import global_orthonormal_regression
 from multilab.methods.reduction.equations import lsqr
-from multilab.methods.reduction.kernel_mddm import _factor_of_constraint
+from multilab.methods.reduction.kernel_mddm import _root_of_constraint
 from multilab.methods.reduction.kernel_reducer import equal_rows, kernel_width, training_kernel
 from multilab.methods.reduction.label_problem import centred_labels, label_directions
 from multilab.metrics import micro_f1
@@ -47,8 +49,8 @@ def test_the_eigenproblem_and_least_squares_are_the_same(solver, equal):
     X, Y, X_test = sample(equal=equal)
     theirs = KernelMDDM(solver=solver).fit(X, Y)
     ours = LSKernelMDDM().fit(X, Y)
-    np.testing.assert_allclose(theirs.eigenvalues_, ours.eigenvalues_, rtol=1e-7)
-    assert relative(theirs.transform(X_test), ours.transform(X_test)) < (1e-4 if solver == "ifp" else 1e-6)
+    np.testing.assert_allclose(theirs.eigenvalues_, ours.eigenvalues_, rtol=1e-7 if solver == "ifp" else 1e-12)
+    assert relative(theirs.transform(X_test), ours.transform(X_test)) < (1e-4 if solver == "ifp" else 1e-11)
     K = kernel_matrix(X, gamma=ours.gamma_)
     np.testing.assert_allclose(theirs.coef_.T @ K @ K @ theirs.coef_, np.eye(5), atol=1e-6)
 
@@ -135,12 +137,48 @@ def test_the_released_constraint(mu, equal):
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.5, 1.0])
-def test_the_dense_solver_factors_the_constraint(mu):
-    """By itself: where there is no factor, the solver falls back to the eigenvectors of K, which hides why."""
-    X, _, _ = sample(n=30)
-    K = kernel_matrix(X, gamma=1.0)
-    factor = _factor_of_constraint(K, mu)
-    assert relative(factor @ factor.T, mu * K @ K + (1 - mu) * K) < 1e-12
+def test_the_dense_solver_whitens_the_constraint(mu):
+    """By itself: where there is no root, the solver falls back to the eigenvectors of K, which hides why."""
+    X, Y, _ = sample(n=30)
+    K, Q = kernel_matrix(X, gamma=1.0), centred_labels(Y)
+    root, half = _root_of_constraint(K, Q, mu)
+    assert relative(root.T @ root, mu * K @ K + (1 - mu) * K) < 1e-12
+    assert relative(root.T @ half, K @ Q) < 1e-12
+
+
+def solved_with_60_digits(K: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the solution of K P = B by Gaussian elimination in decimal numbers."""
+    with localcontext() as context:
+        context.prec = 60
+        rows = [[Decimal(value) for value in row] for row in np.hstack([K, B]).tolist()]
+        n = len(rows)
+        for i in range(n):
+            for below in rows[i + 1 :]:  # K is positive definite: no pivoting
+                share = below[i] / rows[i][i]
+                below[i:] = [x - share * y for x, y in zip(below[i:], rows[i][i:], strict=True)]
+        P = [row[n:] for row in rows]
+        for i in reversed(range(n)):
+            for j in range(B.shape[1]):
+                known = sum((rows[i][k] * P[k][j] for k in range(i + 1, n)), Decimal(0))
+                P[i][j] = (P[i][j] - known) / rows[i][i]
+    return np.array(P, dtype=float)
+
+
+@pytest.mark.parametrize("solver", ["dense", "factored"])
+@pytest.mark.parametrize(("gamma", "condition"), [(0.006, 8e6), (0.0012, 1e9)])
+def test_the_square_of_an_ill_conditioned_kernel_is_not_formed(solver, gamma, condition):
+    """Eigenvalues and eigenvectors of H L H, and K p = b with sixty digits: the solution by Theorem 1."""
+    X, Y, X_test = sample(n=40, d=6, q=4)
+    K, K_test = kernel_matrix(X, gamma=gamma), kernel_matrix(X_test, X, gamma=gamma)
+    assert condition / 2 < np.linalg.cond(K) < condition * 2
+    Q = centred_labels(Y)
+    values, B = (part[..., :-5:-1] for part in np.linalg.eigh(Q @ Q.T))
+    P = solved_with_60_digits(K, B)
+    model = KernelMDDM(solver=solver, gamma=gamma).fit(X, Y)
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-12)
+    turned = np.sign(np.sum(model.transform(X) * B, axis=0))
+    assert relative(model.transform(X) * turned, B) < 1e-14 * condition
+    assert relative(model.transform(X_test) * turned, K_test @ P) < 1e-14 * condition
 
 
 def test_the_released_constraint_is_a_ridge():

@@ -16,7 +16,7 @@ from multilab.experiments.analyses import Unit
 from multilab.experiments.study import load_study
 from multilab.methods import LSKernelMDDM, MLkNN
 from multilab.metrics import score_all
-from multilab.papers.lskmddm import dimension, figures, reduction_time, regularisation
+from multilab.papers.lskmddm import dimension, figures, fit_time, reduction_time, regularisation
 
 METRICS = ["average_precision", "macro_auc"]
 
@@ -63,7 +63,8 @@ def test_metrics_over_the_dimension(inputs):
     for count in (2, 4):
         scores = scored(LSKernelMDDM(count), inputs)
         for metric in METRICS:
-            assert value(rows, metric, dimension=count) == pytest.approx(scores[metric], abs=1e-12)
+            for split in (0, 1):
+                assert value(rows, metric, dimension=count, split=split) == pytest.approx(scores[metric], abs=1e-12)
     with pytest.raises(ExperimentError, match="a pipeline of a kernel reducer"):
         dimension.compute(unit(dimension, "mlknn", dimensions=[2], metrics=METRICS), Store())
 
@@ -72,8 +73,8 @@ def test_a_dimension_that_not_every_split_reaches_is_left_out():
     about = {"method": "m", "dataset": "d", "metric": "macro_auc"}
     rows = pd.DataFrame([{**about, "split": s, "dimension": k, "value": s + k} for s, k in ((0, 1), (1, 1), (1, 2))])
     table = dimension.finish(rows)
-    assert table["dimension"].tolist() == [1]
-    assert table["value"].tolist() == [1.5]
+    assert table["dimension"].tolist() == [1, 1]
+    assert table["value"].tolist() == [1, 2]
 
 
 def test_regularisers_from_one_eigendecomposition_are_those_of_the_reducer(inputs):
@@ -104,10 +105,13 @@ def test_seconds_over_the_training_size(inputs):
         "three steps": {"of": "lskmddm", "solver": "lsqr", "max_iter": 3},
         "SVD": {"of": "kmddm", "solver": "factored"},
     }
-    settings = {"sizes": [40, 80], "repeats": 1, "variants": variants}
+    settings = {"sizes": [40, 80], "repeats": 3, "variants": variants}
     rows = table(reduction_time, unit(reduction_time, "kmddm", **settings), 0)
     assert list(zip(rows["variant"], rows["n"], strict=True)) == [(v, n) for n in (40, 80) for v in variants]
-    assert (rows["seconds"] > 0).all()
+    assert ((rows["fastest"] > 0) & (rows["fastest"] <= rows["seconds"]) & (rows["seconds"] <= rows["slowest"])).all()
+    rows = table(fit_time, unit(fit_time, "kmddm", repeats=2, variants=variants), 0)
+    assert list(zip(rows["variant"], rows["n"], strict=True)) == [(v, 120) for v in variants]
+    np.testing.assert_allclose(rows["seconds"], (rows["fastest"] + rows["slowest"]) / 2)
     grown = pd.DataFrame(
         {"method": "m", "variant": "v", "dataset": "d", "split": 0, "n": [1, 2, 4], "seconds": [1, 8, 64]}
     )

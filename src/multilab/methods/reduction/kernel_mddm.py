@@ -3,8 +3,8 @@
 from typing import Any, Literal
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh, solve_triangular
-from scipy.linalg.lapack import dlange, dpocon
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh, qr_multiply, solve_triangular
+from scipy.linalg.lapack import dtrcon
 from scipy.sparse import csr_array
 
 from multilab.methods.base import MethodError
@@ -15,8 +15,7 @@ from multilab.methods.reduction.label_problem import centred_labels, label_direc
 
 __all__ = ["KernelMDDM"]
 
-_JITTER = 1e-14  # added to K K, relative to its mean diagonal
-_CLEAR = 10.0  # the smallest eigenvalue of K K must exceed the jitter by this factor
+_CONDITION = 1e12  # upper bound of the estimated condition of K
 _NEAR = 1e-8  # added to K in the preconditioner, relative to its mean diagonal
 _ZERO = 1e-10  # eigenvalues up to this share of the largest count as 0
 
@@ -37,10 +36,10 @@ class KernelMDDM(KernelReducer):
         Weight in [0, 1] of uncorrelated features (K K) against orthonormal directions (K) in the constraint. Less than
         1 acts as a ridge.
     solver : {"dense", "factored", "ifp"}, default="dense"
-        "dense" forms both matrices and solves the eigenproblem by LAPACK. "factored" uses that the left matrix is F F^T
-        with F = K H Y, shape (n, c): a Cholesky factor of the right matrix and the singular values of an (n, c) matrix;
-        with mu < 1, a Cholesky factor of mu K + (1 - mu) I and the eigenvalues of a (c, c) matrix. "ifp" is the
-        inverse-free preconditioned Krylov method (`largest_pairs`).
+        "dense" whitens the left matrix by a root R of the right one, M = R^T R, and solves an (n, n) eigenproblem by
+        LAPACK. "factored" uses that the left matrix is F F^T with F = K H Y, shape (n, c): the singular values of the
+        (n, c) matrix R^-T F; with mu < 1, a Cholesky factor of mu K + (1 - mu) I and the eigenvalues of a (c, c)
+        matrix. "ifp" is the inverse-free preconditioned Krylov method (`largest_pairs`).
     tol : float, default=1e-10
         Upper bound of the relative residual of a pair, for "ifp".
     max_iter : int, default=200
@@ -59,9 +58,12 @@ class KernelMDDM(KernelReducer):
     Notes
     -----
     Deviations from the paper, because K is singular when training rows are equal: coefficients are restricted to be
-    the same on equal rows. "dense" and "factored" replace M by M + 1e-14 (trace / n) I. If a matrix is still
-    singular, the problem is solved on the eigenvectors of K with eigenvalues above 1e-10 of the largest. The condition
-    of K K bounds the accuracy; least squares (`LSKernelMDDM`) depends on the condition of K only.
+    the same on equal rows. If K is still singular (an estimated condition above 1e12), the problem is solved on the
+    eigenvectors of K with eigenvalues above 1e-10 of the largest.
+
+    "dense" and "factored" never form K K, whose condition is the square of that of K: R is the triangular factor of a
+    QR decomposition of K. Their accuracy depends on the condition of K, like that of least squares (`LSKernelMDDM`);
+    that of "ifp" depends on the condition of K K.
 
     With mu < 1 the columns of P are (mu K + (1 - mu) I)^{-1} Q V, where Q are the centred labels and V eigenvectors:
     kernel ridge regression with a ridge of (1 - mu) / mu.
@@ -84,6 +86,8 @@ class KernelMDDM(KernelReducer):
     >>> model.transform(X).shape
     (60, 2)
     """
+
+    results_version = 2
 
     def __init__(
         self,
@@ -127,20 +131,19 @@ class KernelMDDM(KernelReducer):
         return basis @ (G * sign_of_largest(Q.T @ (K @ G)))
 
     def _dense(self, K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return eigenvalues and eigenvectors by the whitened dense matrix R^-1 F F^T R^-T with M = R R^T."""
-        factor, F, n = _factor_of_constraint(K, self.mu), K @ Q, len(K)
-        half = solve_triangular(factor, F @ F.T, lower=True, check_finite=False)
-        whitened = solve_triangular(factor, half.T, lower=True, check_finite=False)
-        values, G = eigh(whitened, subset_by_index=[n - count, n - 1], check_finite=False)
-        return values[::-1], solve_triangular(factor, G[:, ::-1], lower=True, trans="T")
+        """Return eigenvalues and eigenvectors by the whitened dense matrix R^-T F F^T R^-1 with M = R^T R."""
+        root, half = _root_of_constraint(K, Q, self.mu)
+        n = len(K)
+        values, G = eigh(half @ half.T, subset_by_index=[n - count, n - 1], check_finite=False)
+        return values[::-1], solve_triangular(root, G[:, ::-1])
 
     def _factored(self, K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return eigenvalues and eigenvectors by the singular values of R^-1 F, shape (g, c), with K K = R R^T."""
+        """Return eigenvalues and eigenvectors by the singular values of R^-T F, shape (g, c), with K K = R^T R."""
         if self.mu < 1:
             return self._ridged(K, Q, count)
-        factor = _factor_of_constraint(K, 1.0)
-        left, singular, _ = np.linalg.svd(solve_triangular(factor, K @ Q, lower=True), full_matrices=False)
-        return singular[:count] ** 2, solve_triangular(factor, left[:, :count], lower=True, trans="T")
+        root, half = _root_of_constraint(K, Q, 1.0)
+        left, singular, _ = np.linalg.svd(half, full_matrices=False)
+        return singular[:count] ** 2, solve_triangular(root, left[:, :count])
 
     def _ridged(self, K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return eigenvalues and eigenvectors for mu < 1: M = K S^-1, and p = S Q v / sqrt(lambda)."""
@@ -185,21 +188,44 @@ def _on_range(K: np.ndarray, Q: np.ndarray, count: int, mu: float) -> tuple[np.n
     return singular[:count] ** 2, U @ (left[:, :count] / scale)
 
 
-def _factor_of_constraint(K: np.ndarray, mu: float) -> np.ndarray:
-    """Return the lower Cholesky factor R of M + 1e-14 (trace / n) I with M = mu K K + (1 - mu) K, shape (g, g).
+def _root_of_constraint(K: np.ndarray, Q: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return an upper triangular root R of M = mu K K + (1 - mu) K, M = R^T R, and R^-T K Q, by a QR decomposition.
+
+    With K = L L^T, M is A^T A for the rows sqrt(mu) K and sqrt(1 - mu) L^T of A, and K Q is A^T Z for the rows
+    sqrt(mu) Q and sqrt(1 - mu) L^T Q of Z. From A = O R follows R^-T K Q = O^T Z: nothing is divided by R.
+
+    Parameters
+    ----------
+    K : ndarray of shape (g, g)
+    Q : ndarray of shape (g, c)
+    mu : float
+
+    Returns
+    -------
+    root : ndarray of shape (g, g)
+    half : ndarray of shape (g, c)
 
     Raises
     ------
     LinAlgError
-        If the smallest eigenvalue does not exceed the added value clearly, which would then determine the solution.
+        If the estimated condition of K exceeds 1e12.
     """
-    M = K @ K
+    A, Z = [], []
+    if mu > 0:
+        A.append(np.sqrt(mu) * K)
+        Z.append(np.sqrt(mu) * Q)
     if mu < 1:
-        M = mu * M + (1.0 - mu) * K
-    added = _JITTER * np.trace(M) / len(M)
-    M[np.diag_indices_from(M)] += added
-    norm = dlange("1", M.T)
-    factor = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
-    if dpocon(factor, norm, uplo="L")[0] * norm < _CLEAR * added:
-        raise LinAlgError("the constraint is singular")
-    return factor
+        upper = cholesky(K, check_finite=False)  # L^T
+        _check_condition(upper, 2)
+        A.append(np.sqrt(1.0 - mu) * upper)
+        Z.append(np.sqrt(1.0 - mu) * (upper @ Q))
+    half, root = qr_multiply(np.concatenate(A), np.concatenate(Z).T, mode="right", overwrite_a=True)
+    if mu == 1:
+        _check_condition(root, 1)
+    return root, half.T
+
+
+def _check_condition(triangular: np.ndarray, power: int) -> None:
+    """Raise LinAlgError if a power of the condition of an upper triangular matrix is estimated to exceed 1e12."""
+    if dtrcon(triangular)[0] ** power < 1.0 / _CONDITION:
+        raise LinAlgError("the kernel matrix is singular")

@@ -41,8 +41,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
 
 
 def finish(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over the splits; a number of dimensions that not every split reaches is left out."""
-    by = ["method", "dataset", "dimension", "metric"]
+    """Return the values of all splits; a number of dimensions that not every split reaches is left out."""
     splits = rows.groupby(["method", "dataset"])["split"].transform("nunique")
-    complete = rows.groupby(by)["split"].transform("nunique") == splits
-    return rows[complete].groupby(by, sort=False)["value"].mean().reset_index()
+    complete = rows.groupby(["method", "dataset", "dimension", "metric"])["split"].transform("nunique") == splits
+    return rows.loc[complete, ["method", "dataset", "split", "dimension", "metric", "value"]].reset_index(drop=True)

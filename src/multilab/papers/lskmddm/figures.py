@@ -18,7 +18,9 @@ _PENALTIES = {"l2": "η |p|², as printed", "rkhs": "η pᵀK p"}
 
 def dimension(report: ReportData, table: pd.DataFrame) -> Iterable[Figure]:
     """Return a figure per metric, a panel per dataset, a curve per method, from ``dimension.csv``."""
-    for metric, rows in table.groupby("metric", sort=False):
+    by = ["method", "dataset", "dimension", "metric"]
+    means = table.groupby(by, sort=False)["value"].mean().reset_index()
+    for metric, rows in means.groupby("metric", sort=False):
         yield _dimension_figure(report, METRICS[str(metric)].title, rows)
 
 

@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 FILE = "reduction_time"
 MEASURES_TIME = True
+RESULTS_VERSION = 2
 
 _REDUCERS = {"kmddm": KernelMDDM, "lskmddm": LSKernelMDDM}
 
 
 def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
-    """Return the processor seconds from kernel matrix to coefficients of the first n training rows, per variant and n.
+    """Return the processor seconds from kernel matrix to coefficients of the first n training rows, by variant and n.
 
-    Settings: ``sizes``, ``variants`` (by name ``of``, a reducer, and its arguments) and ``repeats``; their median
-    counts. The variants take turns, so that other work on the machine meets all of them.
+    Settings: ``sizes``, ``variants`` (by name ``of``, a reducer, and its arguments) and ``repeats``; all of them are
+    returned. The variants take turns, so that other work on the machine meets all of them. Without sizes, n is the
+    number of training rows.
     """
     assert unit.cell is not None
     inputs, settings = running.scaled_rows(unit.cell, store), unit.settings
@@ -39,27 +41,29 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
         for name, about in settings["variants"].items()
     }
     rows: dict[str, list[Any]] = {"variant": [], "n": [], "seconds": []}
-    for n in settings["sizes"]:
+    for n in settings.get("sizes", [len(inputs.Y_train)]):
         X, Y = inputs.X_train[:n], inputs.Y_train[:n]
         K, _ = training_kernel(X, shared.gamma, shared.gamma_factor)
-        taken: dict[str, list[float]] = {name: [] for name in reducers}
         for _ in range(settings["repeats"]):
             for name, reducer in reducers.items():
                 began = time.process_time()
                 reducer.coefficients(K, X, Y)
-                taken[name].append(time.process_time() - began)
-        for name, seconds in taken.items():
-            for column, value in zip(rows, (name, n, float(np.median(seconds))), strict=True):
-                rows[column].append(value)
+                for column, value in zip(rows, (name, n, time.process_time() - began), strict=True):
+                    rows[column].append(value)
     return rows
 
 
 def finish(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns in order; the slope is that of the logarithms, by least squares over a variant's sizes."""
+    """Return the median of the repeats, the fastest and the slowest, and a slope.
+
+    The slope is that of the logarithms, by least squares over a variant's sizes.
+    """
 
     def slope(curve: pd.DataFrame) -> float:
         return float(np.polyfit(np.log(curve["n"]), np.log(curve["seconds"]), 1)[0])
 
     by = ["method", "variant", "dataset"]
-    slopes = rows.groupby(by, sort=False)[["n", "seconds"]].apply(slope).rename("slope")
-    return rows.drop(columns="split").merge(slopes.reset_index(), on=by)[[*by, "n", "seconds", "slope"]]
+    grouped = rows.groupby([*by, "n"], sort=False)["seconds"]
+    medians = grouped.agg(seconds="median", fastest="min", slowest="max").reset_index()
+    slopes = medians.groupby(by, sort=False)[["n", "seconds"]].apply(slope).rename("slope")
+    return medians.merge(slopes.reset_index(), on=by)
