@@ -16,7 +16,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean clean-mlflow readme pages docs
+.PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean clean-mlflow notebooks readme pages docs
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,7 +50,10 @@ gate: $(READY) ## recompute all methods, metrics and the quick study, and compar
 ui: $(READY) ## print the addresses of the runs and serve the MLflow UI; another port: make ui PORT=5001
 	@$(BIN)/python scripts/mlflow_ui.py $(PORT)
 
-readme: $(READY) ## regenerate the numbers of the README and of docs/papers from the committed results
+notebooks: $(READY) ## execute the notebooks of the papers and write the ledger of their claims
+	@$(BIN)/python scripts/notebooks.py
+
+readme: $(READY) ## regenerate the table of the README from the committed results
 	@multilab study report --study mlwse-core --readme
 
 pages: $(READY) ## build the pages of all studies, and the committed summaries, from the committed results (two minutes)

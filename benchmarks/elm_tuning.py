@@ -30,7 +30,7 @@ def tuned_cells(ref: SplitRef, trials: int) -> list[Cell]:
     """Return a tuned cell per kernel method, the longest first."""
     l1 = load_method("mlekelm")
     l21 = replace(l1.with_params({"penalty": "l21"}), name="mlekelm (l21)")
-    methods = [l1, l21, load_method("mlkelm"), load_method("mlekelm_released"), load_method("mlkelm_nystroem")]
+    methods = [l1, l21, load_method("mlkelm"), load_method("mlekelm_rowsparse"), load_method("mlkelm_nystroem")]
     tune = Tuning(n_trials=trials)
     return [Cell("train", ref, method, tune=tune) for method in methods]
 

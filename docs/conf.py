@@ -29,7 +29,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
-    "myst_parser",
+    "myst_nb",
     "sphinx_gallery.gen_gallery",
     "multilab_reference",
     "layers_and_files",
@@ -41,13 +41,14 @@ extensions = [
 ]
 root_doc = "index"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_extensions", "examples", "decisions/README.md", "papers/templates"]
+exclude_patterns = ["_build", "_extensions", "examples", "decisions/README.md", "gallery/*.ipynb"]
 nitpicky = False
 language = "en"
 smartquotes = False
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "tasklist"]
 myst_heading_anchors = 4
+nb_execution_mode = "off"  # notebooks are committed with their outputs; a test executes them
 
 numpydoc_show_class_members = False
 autodoc_typehints = "none"

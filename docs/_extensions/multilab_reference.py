@@ -1,6 +1,6 @@
 """Sphinx extension: the reference pages, written from the code when the site is built.
 
-One function per page returns its reStructuredText: methods, metrics, packages, datasets, commands, checks of claims.
+One function per page returns its reStructuredText: methods, metrics, packages, datasets, commands.
 Each class and function that they list gets a page from autosummary (``docs/_templates``), to which `notes` adds what
 the docstring cannot know. The pages are written to ``docs/reference/generated`` and are not committed.
 """
@@ -439,28 +439,6 @@ def described(command: click.Command, name: str) -> list[str]:
     return [*parts, *([table(("option", "meaning"), rows)] if rows else [])]
 
 
-# ---------------------------------------------------------------- checks of claims
-
-
-@page
-def checks() -> str:
-    """Return the page of the shared checks of claims."""
-    from multilab.claims.checks import shared_checks
-
-    parts = [
-        heading("Checks of claims"),
-        "A claim is a sentence of a paper with a check that decides it on our results (:doc:`/guide/claims`). "
-        "These checks are shared by the papers; a check that only one paper uses is defined in that "
-        "paper's folder (:doc:`/contributing`).\n",
-    ]
-    for name, function in sorted(shared_checks().items()):
-        arguments = [p for p in inspect.signature(function).parameters.values() if p.name != "evidence"]
-        shown = ", ".join(f"``{p.name}``" if p.default is p.empty else f"``{p.name}={p.default!r}``" for p in arguments)
-        parts += [heading(f"``{name}``", "-"), first_sentence(function) + "\n"]
-        parts.append(f"Arguments: {shown or 'none'}.\n")
-    return "\n".join(parts)
-
-
 # ---------------------------------------------------------------- packages, and a page per class and function
 
 PACKAGES = {
@@ -471,7 +449,8 @@ PACKAGES = {
     "datasets": "Reading and describing data",
     "model_selection": "Splitters and stored splits",
     "statistics": "Comparisons over data sets",
-    "claims": "Claims of papers",
+    "papers": "Results and verdicts in notebooks",
+    "printed": "Printed results of papers",
     "reports": "Reports and figures",
     "testing": "Checks of estimators",
     "mlflow_metrics": "Evaluation with MLflow",

@@ -13,7 +13,6 @@ __version__ = "0.1.0"
 
 _PACKAGES = (
     "cells",
-    "claims",
     "comparison",
     "datasets",
     "decision",
@@ -23,6 +22,8 @@ _PACKAGES = (
     "mlflow_metrics",
     "model_selection",
     "models",
+    "papers",
+    "printed",
     "reports",
     "statistics",
     "testing",

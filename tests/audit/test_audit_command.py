@@ -157,15 +157,6 @@ def test_what_a_user_can_fix(tmp_path, capsys):
     assert "arguments: `q` must be an integer of at least 1, got 'many'" in error
 
 
-def test_names_yaml_next_to_a_table(tmp_path):
-    written(tmp_path, "derived:\n  - {where: {dataset: all sets}, kind: mean}\n", "names.yaml")
-    path = written(tmp_path, LONG + GOOD + "all sets,a,hamming_loss,0.194,\n")
-    assert [cell.kind for cell in audited_table(path).cells] == ["", "", "mean"]
-    written(tmp_path, "derived: [", "names.yaml")
-    with pytest.raises(AuditError, match="not YAML"):
-        audited_table(path)
-
-
 def test_rows_of_a_latex_table_are_read(tmp_path):
     path = tmp_path / "table.tex"
     rows = r"emotions & 0.197 $\pm$ 0.012 & \textbf{0.190} \\[2pt]", r"yahoo\_arts & -- & 0.2 \\ \hline"

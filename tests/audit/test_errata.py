@@ -13,11 +13,9 @@ import pytest
 import yaml
 
 from multilab.audit import AuditCell, AuditFinding, AuditTable, TestSize, audit_table, parse_number
-from multilab.claims.paper import paper_names
-from multilab.claims.published import KEYS
-from multilab.claims.statements import Erratum, read_errata
 from multilab.cli.audit import audited_table
-from multilab.core.settings import TextLoader, read
+from multilab.printed import Erratum, find, paper_names
+from multilab.printed.published import KEYS
 
 HERE = Path(__file__).parent
 PAPERS = Path(__file__).resolve().parents[2] / "src" / "multilab" / "papers"
@@ -51,10 +49,8 @@ def papers() -> list[str]:
     return [name for name in paper_names() if (PAPERS / name / "errata.yaml").is_file() and name != "lskmddm"]
 
 
-@cache
 def errata_of(paper: str) -> tuple[Erratum, ...]:
-    path = PAPERS / paper / "errata.yaml"
-    return read_errata(read(path, loader=TextLoader), str(path))
+    return find(paper).tables.errata
 
 
 def pattern_of(erratum: str) -> str | None:

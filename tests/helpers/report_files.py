@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from multilab.claims.verdicts import COLUMNS
 from multilab.core import json_digest, write_content
 from multilab.statistics import compare_methods, summarise
 from multilab.statistics.result_files import keep_measured, write_results
@@ -104,45 +103,6 @@ def write_fake_texts(folder, datasets, methods, metrics, rng):
         for i, d in enumerate(datasets)
     ]
     write_json(folder, "datasets.json", cards)
-    verdicts = ["match", "within", "within", "better", "worse", "not comparable", "not run"]
-    pairs = [(d, metric) for metric in ("hamming_loss", "macro_f1") for d in datasets]
-    cells = [
-        (
-            "4",
-            d,
-            "br",
-            metric,
-            "0.200",
-            0.01,
-            metric,
-            0.2034,
-            0.012,
-            0.007,
-            "result",
-            verdict,
-            f"because {verdict}",
-            "",
-            "",
-            "",
-        )
-        for (d, metric), verdict in zip(pairs, verdicts, strict=False)
-    ]
-    pd.DataFrame(cells, columns=list(COLUMNS)).to_csv(folder / "cells.csv", index=False)
-    claims = [
-        {
-            "id": "C1",
-            "sentence": "MLWSE-L21 is best on Hamming loss.",
-            "outcome": "holds",
-            "numbers": {"rank": 1.25},
-        },
-        {
-            "id": "C8",
-            "sentence": "Sparse solutions select classifiers.",
-            "outcome": "fails",
-            "numbers": {"zeros": 0},
-        },
-    ]
-    write_json(folder, "claims.json", claims)
     environment = {
         "commit": "0" * 40,
         "machine": "x86_64, 2 cores",

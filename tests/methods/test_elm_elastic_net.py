@@ -361,7 +361,7 @@ def test_the_released_setting_on_arts(benchmark_data: Path) -> None:
 
     data = load("yahoo-arts")
     train, test = data.splits["official"]
-    model = build(load_method("mlekelm_released")).fit(data.X[train], data.Y[train])
+    model = build(load_method("mlekelm_rowsparse")).fit(data.X[train], data.Y[train])
     assert model.n_iter_ == 2
     assert model.zero_shares_[1] == 0.0
     values = score_all(data.Y[test], *model.predict_with_scores(data.X[test]), conventions="matlab")

@@ -18,6 +18,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from multilab.cells.method import Method, build
 from multilab.methods.base import MethodError
 from multilab.methods.out_of_fold import fold_seed, out_of_fold_scores, score_matrix
+from multilab.methods.stacking._mean_of_scores import MeanOfScores
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.stacking.stacked_mlwse import StackedMLWSE
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
@@ -423,3 +424,9 @@ def test_stacking_refuses_too_many_folds_and_doubled_names():
         StackedMLWSE(fast_members(), BinaryRelevance()).fit(X, Y)
     with pytest.raises(MethodError, match="different names"):
         StackedMLWSE([fast_members()[0]] * 2).fit(X, Y)
+
+
+def test_the_mean_of_scores_is_their_mean():
+    S = np.random.default_rng(0).random((7, 6))
+    scores = MeanOfScores(threshold=0.4).fit(S, np.eye(7, 3, dtype=int)).decision_function(S)
+    np.testing.assert_allclose(scores, (S[:, :3] + S[:, 3:]) / 2)

@@ -8,6 +8,7 @@ from sklearn.dummy import DummyClassifier
 
 from multilab.cells.method import load_method
 from multilab.experiments.study import load_study
+from multilab.methods import BinaryRelevance, PessimisticTree
 from multilab.methods.base import MethodError
 from multilab.methods.ensembles._label_groups import cover_labels, random_subsets
 from multilab.methods.ensembles.cde import CDE
@@ -83,3 +84,17 @@ def test_columns_of_the_papers_keep_the_published_labelsets() -> None:
         ("imldf", "rakel-overlapping"),
     ):
         assert load_study(name).method(column, "emotions").params["cover"] is False
+
+
+def test_random_subsets_of_one_label_vote_as_binary_relevance_decides() -> None:
+    """What Mulan's RAkEL without arguments is: binary relevance by votes."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 5))
+    Y = (X[:, :4] + rng.normal(scale=0.5, size=(120, 4)) > 0.4).astype(int)
+    votes = RAkEL(PessimisticTree(), k=1, cover=False, random_state=0).fit(X[:80], Y[:80])
+    assert sorted(votes.subsets_) == [(label,) for label in range(4)]
+    scores = votes.predict_proba(X[80:])
+    assert set(np.unique(scores)) <= {0.0, 1.0}
+    trees = BinaryRelevance(PessimisticTree(), random_state=0).fit(X[:80], Y[:80]).predict_proba(X[80:])
+    decided = trees != 0.5
+    assert np.array_equal(scores[decided], trees[decided] > 0.5)

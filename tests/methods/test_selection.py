@@ -19,6 +19,7 @@ from multilab.methods.selection import _distances as distances
 from multilab.methods.selection._distances import nearest_of_classes
 from multilab.methods.selection.lwmf import LWMF
 from multilab.methods.selection.mddm_selector import MDDMSelector
+from multilab.methods.selection.variance_ranking import VarianceRanking
 
 
 def problem(seed: int = 0, n: int = 90, d: int = 7, q: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -278,3 +279,11 @@ def test_features_of_equal_weight_are_ranked_by_their_number(variant: Literal["s
     for k in range(6):
         ranks = model.ranking_[kind == k]
         assert (np.diff(ranks) > 0).all(), k
+
+
+def test_the_ranking_by_variance_knows_no_labels() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 5)) * np.arange(1, 6)
+    Y = (X[:, :2] > 0).astype(int)
+    ranking = VarianceRanking().fit(X, Y).ranking_
+    np.testing.assert_array_equal(ranking, VarianceRanking().fit(X, 1 - Y).ranking_)
+    assert np.argmin(ranking) == np.argmax(np.var(X, axis=0))

@@ -17,9 +17,6 @@ from multilab.cells.errors import ExperimentError
 from multilab.cells.method import build, load_method
 from multilab.cells.rows import Rows
 from multilab.cells.store import Store
-from multilab.claims import ClaimsError
-from multilab.claims import paper as papers
-from multilab.claims.paper import PaperContent
 from multilab.core.settings import convert
 from multilab.experiments.analyses import Unit, run_units, tables, units_of
 from multilab.experiments.study import load_study, study_from
@@ -29,6 +26,8 @@ from multilab.metrics import score_all
 from multilab.papers.iterations import shown_iterations
 from multilab.papers.mlekelm import nystroem, sweeps
 from multilab.papers.mlwse import affinity, convergence, sensitivity, sparsity, table3
+from multilab.printed import Paper, PaperError, find, paper_names
+from multilab.printed.paper import PaperContent
 
 METRICS = ["f1_of_means", "example_f1", "hamming_loss", "ranking_loss"]
 Q = 4
@@ -142,7 +141,7 @@ def test_sparsity_goes_from_nothing_to_everything(inputs, method):
 SWEEPS = {"every": 4, "sweeps": 30, "certified": 1e-10, "max_iter": 20_000}
 
 
-@pytest.mark.parametrize("method", ["mlekelm", "mlekelm_released"])
+@pytest.mark.parametrize("method", ["mlekelm", "mlekelm_rowsparse"])
 def test_a_sweep_is_the_model_stopped_there(inputs, method):
     made = unit(sweeps, method, SWEEPS)
     table = frame(sweeps, made).set_index("sweep")
@@ -162,7 +161,7 @@ def test_a_sweep_is_the_model_stopped_there(inputs, method):
 
 def test_sweep_0_is_the_constant_model(inputs):
     majority = (inputs.Y_train.mean(axis=0) > 0.5) != inputs.Y_test
-    for method, expected in (("mlekelm", inputs.Y_test.mean()), ("mlekelm_released", majority.mean())):
+    for method, expected in (("mlekelm", inputs.Y_test.mean()), ("mlekelm_rowsparse", majority.mean())):
         table = frame(sweeps, unit(sweeps, method, SWEEPS))
         assert table["hamming_loss"].iloc[0] == pytest.approx(expected, abs=1e-12)
         assert table["gap"].iloc[0] == table["gap"].max()
@@ -261,9 +260,9 @@ def test_repetitions_repeat_and_differ():
 
 
 def analyses(blocks):
-    """The analyses of the MLWSE paper with other blocks in its claims.yaml."""
-    paper = papers.Paper("mlwse")
-    vars(paper)["_content"] = convert({"analyses": blocks}, PaperContent, "claims.yaml", error=ClaimsError)
+    """The analyses of the MLWSE paper with other blocks in its paper.yaml."""
+    paper = Paper("mlwse")
+    vars(paper)["content"] = convert({"analyses": blocks}, PaperContent, "paper.yaml", error=PaperError)
     return paper.analyses
 
 
@@ -301,13 +300,13 @@ def test_the_keys_of_an_analysis_follow_the_base_scores_it_reads():
     ],
 )
 def test_a_wrong_block_says_what_is_wrong(block, message):
-    with pytest.raises((ExperimentError, ClaimsError), match=message):
+    with pytest.raises((ExperimentError, PaperError), match=message):
         units_of(study(), analyses([block]))
 
 
-@pytest.mark.parametrize("name", papers.paper_names())
+@pytest.mark.parametrize("name", paper_names())
 def test_every_analysis_of_a_paper_exists(name):
-    for analysis in papers.find(name).analyses:
+    for analysis in find(name).analyses:
         assert importlib.import_module(analysis.module).FILE
 
 
@@ -342,9 +341,8 @@ def test_the_stage_runs_when_an_analysis_changed_and_only_then(tmp_path):
     lab.study("quick", "scenario1", "mlwse_l1")
     path = lab.root / "conf" / "study" / "quick.yaml"
     path.write_text(path.read_text() + "paper: mlwse\n")
-    claims = "src/multilab/papers/mlwse/claims.yaml"
-    (lab.root / claims).write_text(ANALYSES)
-    (lab.root / claims).with_name("counterfactuals.yaml").unlink()  # they explain other claims
+    content = "src/multilab/papers/mlwse/paper.yaml"
+    (lab.root / content).write_text(ANALYSES)
     assert "analyses" in lab.repro()
     folder = lab.root / "reports" / "quick"
     first = pd.read_csv(folder / "scores-table3.csv.gz")
@@ -353,11 +351,9 @@ def test_the_stage_runs_when_an_analysis_changed_and_only_then(tmp_path):
     of_a_study = {"cells", "folds", "headline", "keys", "measured", "ranks"}
     assert {path.stem for path in folder.glob("*.csv")} == of_a_study | {"scenarios", "sparsity"}
     assert {path.name for path in folder.glob("*.csv.gz")} == {"scores.csv.gz", "scores-table3.csv.gz"}
-    page = (folder / "index.html").read_text()
-    assert "Figures of the paper" in page
     assert lab.repro() == []
     before = lab.cells()
-    lab.edit(claims, "splits: 2", "splits: 3")
+    lab.edit(content, "splits: 2", "splits: 3")
     assert sorted(lab.repro()) == ["analyses", "publish", "stats"]
     assert len(lab.cells()) - len(before) == 1
     now = pd.read_csv(folder / "scores-table3.csv.gz")

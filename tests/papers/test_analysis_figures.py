@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multilab.claims import paper as papers
+from multilab.printed import find
 from multilab.reports.data import load_report
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import draw_figures
@@ -109,7 +109,7 @@ def folder(tmp_path):
 def drawn(folder, **chosen):
     for name, table in chosen.items():
         table.to_csv(folder / f"{name}.csv", index=False)
-    sources = [source for name in ("mlwse", "mlekelm") for source in papers.find(name).figures]
+    sources = [source for name in ("mlwse", "mlekelm") for source in find(name).figures]
     figures = draw_figures(load_report(folder), sources)
     return [(title, tuple(group)) for title, group in itertools.groupby(figures, lambda figure: figure.title)]
 

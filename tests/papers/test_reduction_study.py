@@ -1,4 +1,4 @@
-"""The study lskmddm: its splits, its analyses compared with the reducers themselves, its checks and figures."""
+"""The study lskmddm: its splits, its analyses compared with the reducers themselves, its figures."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from multilab.cells.errors import ExperimentError
 from multilab.cells.method import load_method
 from multilab.cells.rows import Rows
 from multilab.cells.store import Store
-from multilab.claims import checks as checks_module
-from multilab.claims.evidence import Evidence
-from multilab.claims.paper import find
 from multilab.experiments.analyses import Unit
 from multilab.experiments.study import load_study
 from multilab.methods import LSKernelMDDM, MLkNN
@@ -22,10 +19,6 @@ from multilab.metrics import score_all
 from multilab.papers.lskmddm import dimension, figures, reduction_time, regularisation
 
 METRICS = ["average_precision", "macro_auc"]
-
-
-def run_check(name, arguments, evidence):
-    return checks_module.run_check(name, arguments, evidence, find("lskmddm").checks)
 
 
 @pytest.fixture
@@ -132,106 +125,6 @@ def test_the_study_divides_each_dataset_as_the_paper_does():
     assert {study.protocol_of(name)["repeats"] for name in study.datasets} == {10}
 
 
-def evidence(**tables):
-    rows = [
-        (dataset, split, method, "macro_f1", value)
-        for dataset, split, a, b in (("x", 0, 0.5, 0.5), ("x", 1, 0.6, 0.4), ("y", 0, 0.7, 0.7), ("y", 1, 0.1, 0.1))
-        for method, value in (("a", a), ("b", b))
-    ]
-    scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
-    return Evidence(scores, tables=tables)
-
-
-def test_methods_agree_on_every_split_or_in_the_means():
-    arguments = {"methods": ["a", "b"], "metrics": ["macro_f1"]}
-    assert run_check("agree_within", {**arguments, "tolerance": 0.21}, evidence()).outcome == "holds"
-    result = run_check("agree_within", {**arguments, "tolerance": 0.19}, evidence())
-    assert (result.outcome, result.share) == ("holds in part", (1, 2))
-    assert result.numbers == {"macro_f1": "0.2 on x, split 1"}
-    assert "on every split" in result.sentence
-    of_means = {**arguments, "tolerance": 0.11, "of_means": True}
-    result = run_check("agree_within", of_means, evidence())
-    assert result.outcome == "holds"
-    assert "in the means" in result.sentence
-    assert run_check("agree_within", {**of_means, "tolerance": 0.09}, evidence()).outcome == "holds in part"
-    assert run_check("agree_within", {**arguments, "tolerance": 0.0, "datasets": ["y"]}, evidence()).outcome == "holds"
-    without = run_check("agree_within", arguments, evidence())
-    assert (without.outcome, without.holds_for) == ("depends on the limit", "differences of 0.2 and more")
-
-
-def many(**values):
-    """Evidence of eight datasets and two splits: a column per name, ``value`` on the first datasets and 0.5 later."""
-    rows = [
-        (f"d{dataset}", split, method, metric, value if dataset < first else 0.5)
-        for method, (value, first) in values.items()
-        for metric in ("macro_f1", "ranking_loss")
-        for dataset in range(8)
-        for split in range(2)
-    ]
-    return Evidence(pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]), alpha=0.05)
-
-
-DATASETS = [f"d{i}" for i in range(8)]
-
-
-def test_which_method_is_better_over_the_datasets_or_on_each():
-    ours = many(good=(0.9, 7), poor=(0.4, 8))
-    about = {"methods": ["good"], "against": ["poor"], "metrics": ["macro_f1"], "datasets": DATASETS}
-    assert run_check("better_than", about, ours).outcome == "holds"
-    assert run_check("better_than", {**about, "metrics": ["macro_f1", "ranking_loss"]}, ours).share == (1, 2)
-    assert run_check("better_than", {**about, "everywhere": True}, ours).outcome == "holds"
-    tied = many(good=(0.9, 7), poor=(0.5, 8))
-    assert run_check("better_than", {**about, "everywhere": True}, tied).outcome == "fails"
-    same = run_check("better_than", {**about, "against": ["good"]}, ours)  # one column for two methods of a paper
-    assert same.outcome == "fails"
-    assert same.numbers == {"good against good, macro_f1": "0-0, p 1"}
-
-
-def test_on_how_many_datasets_a_method_is_the_best():
-    ours = many(a=(0.9, 5), b=(0.4, 5), c=(0.3, 3))
-    about = {"method": "a", "methods": ["a", "b", "c", "a"], "datasets": DATASETS, "at_least": 8}
-    assert run_check("best_on", {**about, "metrics": ["macro_f1"]}, ours).outcome == "holds"  # ties are included
-    both = run_check("best_on", {**about, "metrics": ["macro_f1", "ranking_loss"]}, ours)
-    assert (both.outcome, both.share) == ("holds in part", (1, 2))
-    assert both.numbers["ranking_loss"] == "3 of 8, on single splits 3 to 3"
-    one = run_check("best_on", {**about, "metrics": ["macro_f1"], "datasets": ["d0"], "at_least": 1}, ours)
-    assert one.numbers["macro_f1"] == "1 of 1, on 2 of 2 splits"
-    together = run_check("best_on", {**about, "metrics": ["macro_f1", "ranking_loss"], "together": True}, ours)
-    assert (together.outcome, together.numbers["by all together"]) == ("fails", 3)
-
-
-def test_the_counts_of_a_combination_are_those_of_its_columns():
-    metrics = ["macro_auc", "macro_f1", "micro_f1", "ranking_loss", "one_error", "coverage", "average_precision"]
-    level = {"kpca": 0.1, "klscca": 0.2, "k": 0.3, "r": 0.5, "o": 0.4}
-    rows = [
-        (dataset, 0, method, metric, 1 - value if metric in ("ranking_loss", "one_error", "coverage") else value)
-        for dataset in (*DATASETS, "last")
-        for method, value in level.items()
-        for metric in metrics
-    ]
-    ours = Evidence(pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]), alpha=0.05)
-    about = {
-        "eta": {"rule": "r"},
-        "orthogonal": {"minimum": "o"},
-        "original": {"eq": "k"},
-        "others": ["kpca", "klscca"],
-    }
-    about |= {"datasets": DATASETS, "last": "last"}
-    found = run_check("combinations", {**about, "counts": [8, 8, 0]}, ours)
-    assert found.outcome == "holds"
-    assert found.numbers == {
-        "rule; minimum; eq": {
-            "D3": "12 of 12",
-            "D4": "8, 8, 0",
-            "D5": 0.1,
-            "D8": "8, 8, 8, 8",
-            "D8 together": 8,
-            "D9": "3 of 3",
-        }
-    }
-    assert run_check("combinations", {**about, "counts": [8, 7, 1]}, ours).outcome == "fails"
-
-
 def costs():
     rows = [
         {"variant": v, "dataset": d, "n": n, "seconds": factor * (n / 100) ** slope, "slope": slope}
@@ -240,61 +133,6 @@ def costs():
         for n in (100, 200)
     ]
     return pd.DataFrame(rows).assign(method="m")
-
-
-def test_which_cost_grows_faster_and_which_are_alike():
-    ours = evidence(reduction_time=costs())
-    steep = {"table": "reduction_time", "variant": "cubic", "others": ["square"]}
-    assert run_check("steeper", steep, ours).outcome == "holds"
-    assert run_check("steeper", {**steep, "variant": "square", "others": ["cubic"]}, ours).outcome == "fails"
-    assert run_check("steeper", {**steep, "others": ["linear"]}, ours).outcome == "open"
-    at = {"table": "reduction_time", "x": "n", "y": "seconds"}
-    alike = run_check("alike_at", {**at, "variants": ["cubic", "square"], "at": 100}, ours)
-    assert (alike.outcome, alike.holds_for) == ("depends on the limit", "factors of 1.5 and more")
-    assert run_check("alike_at", {**at, "variants": ["cubic", "square"], "at": 500}, ours).outcome == "open"
-    costly = {**at, "variant": "cubic", "others": ["square"]}
-    far = run_check("costlier_at", {**costly, "at": 200}, ours)
-    assert (far.outcome, far.holds_for) == ("depends on the limit", "factors of 1.333 and less")
-    assert run_check("costlier_at", {**costly, "at": 100}, ours).outcome == "fails"
-
-
-def test_from_which_size_on_the_count_of_the_paper_is_smaller():
-    about = {"labels": 26, "steps": 20}
-    assert run_check("fewer_operations", {**about, "sizes": [1000, 2000]}, evidence()).share == (1, 2)
-    assert run_check("fewer_operations", {**about, "sizes": [2000]}, evidence()).outcome == "depends on the limit"
-
-
-def test_what_rises_with_the_dimension_and_what_is_above_the_others():
-    curves = {"a": [1, 2, 3, 4], "b": [2, 1, 4, 3], "c": [1, 3, 2, 0]}
-    rows = pd.DataFrame(
-        [
-            {"method": m, "dataset": "x", "metric": "macro_f1", "dimension": d, "value": v}
-            for m, values in curves.items()
-            for d, v in enumerate(values)
-        ]
-    )
-    about = {"table": "dimension", "x": "dimension", "y": "value", "by": "metric"}
-    ours = evidence(dimension=rows)
-    assert run_check("rises_with", {**about, "methods": ["a", "b"]}, ours).outcome == "holds"
-    assert run_check("rises_with", {**about, "methods": ["c"]}, ours).outcome == "fails"
-    above = run_check("above_others", {**about, "methods": ["a"], "others": ["c"]}, ours)
-    assert (above.outcome, above.holds_for) == ("depends on the limit", "shares of 0.5 and less")
-
-
-def test_the_equations_by_numbers():
-    for equal in (0, 8):
-        result = run_check("equations_by_numbers", {"equal": equal}, evidence())
-        assert result.outcome == "holds"
-        assert result.numbers["rank of K"] == 60 - equal
-
-
-def test_the_paper_names_eleven_of_the_yahoo_sets():
-    cells = pd.DataFrame({"table": ["3", "4", "7"], "dataset": ["yahoo-a", "yahoo-b", "yahoo-c"], "value": None})
-    arguments = {"tables": ["3", "4"], "prefix": "yahoo-", "count": 2}
-    assert run_check("datasets_named", arguments, Evidence(cells)).outcome == "holds"
-    assert run_check("datasets_named", {**arguments, "count": 3}, Evidence(cells)).outcome == "fails"
-    printed = Evidence(cells, splits=None)
-    assert run_check("datasets_named", {**arguments, "tables": ["9"]}, printed).outcome == "not testable"
 
 
 def test_the_figures_of_the_paper_are_drawn(tmp_path):

@@ -24,8 +24,7 @@ for _module in ("jinja2", "matplotlib", "PIL"):
     pytest.importorskip(_module)
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PAPERS = tuple(path.relative_to(CHECKOUT).as_posix() for path in CHECKOUT.glob("docs/papers/*.md"))
-FILES = ("README.md", "docs/arena-results.md", "reports/arena/summary.json", *PAPERS)
+FILES = ("README.md", "docs/arena-results.md", "reports/arena/summary.json")
 OF_COMPARISONS = ("metrics.json", "statistics*.json.gz", "headline.*", "ranks.csv", "folds.csv")
 LOCAL = ("quick", "compare")  # not committed, or only in part
 STUDIES = sorted(path.parent.name for path in CHECKOUT.glob(f"reports/*/{SCORES}") if path.parent.name not in LOCAL)
@@ -35,14 +34,13 @@ pytestmark = pytest.mark.skipif(not STUDIES, reason="no committed results: an un
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the committed results without pages, of templates, and of pages without the rows of their tables."""
+    """A copy of the committed results without pages, and of the README without the rows of its table."""
     shutil.copytree(CHECKOUT / "reports", tmp_path / "reports", ignore=shutil.ignore_patterns("*.html", *LOCAL))
-    shutil.copytree(CHECKOUT / "docs" / "papers" / "templates", tmp_path / "docs" / "papers" / "templates")
-    for name in ("README.md", "docs/papers/index.md"):
-        text = (CHECKOUT / name).read_text(encoding="utf-8")
-        emptied = re.sub(r"(<!-- table (\S+) -->\n).*?(<!-- end \2 -->)", r"\1\3", text, flags=re.DOTALL)
-        assert emptied != text
-        (tmp_path / name).write_text(emptied, encoding="utf-8")
+    (tmp_path / "docs").mkdir()
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    emptied = re.sub(r"(<!-- table (\S+) -->\n).*?(<!-- end \2 -->)", r"\1\3", text, flags=re.DOTALL)
+    assert emptied != text
+    (tmp_path / "README.md").write_text(emptied, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -75,11 +73,10 @@ def test_the_pages_of_the_arena(copy: Path) -> None:
     assert differences(copy, {"reports/arena/summary.json", "docs/arena-results.md"}) == []
 
 
-def test_the_readme_the_pages_of_papers_and_the_page_over_all_studies(copy: Path) -> None:
+def test_the_readme_and_the_page_over_all_studies(copy: Path) -> None:
     overview(Path("reports"))
     assert pages(copy) == {"index.html"}
-    assert len(PAPERS) == 6
-    assert differences(copy, {"README.md", *PAPERS}) == []
+    assert differences(copy, {"README.md"}) == []
 
 
 def test_another_result_is_noticed(copy: Path) -> None:

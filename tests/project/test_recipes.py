@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from papers.test_sixth_paper import FILES as PAPER
+from papers.test_papers import FILES as PAPER
 
 FOLDERS = ("src/multilab", "conf", "tests/helpers", "tests/metrics", "tests/methods", "tests/datasets", "tests/project")
 FILES = ("tests/conftest.py", "pyproject.toml", "README.md", "dvc.yaml")
@@ -36,6 +36,11 @@ def sizes(report: ReportData) -> dict[str, int]:
 {% endfor %}</section>
 """,
 }
+NOTEBOOK = (
+    'from multilab.papers import load\n\npaper = load("kite")\nclaims = paper.claims()',
+    'loss = paper.means("hamming_loss").max().max()\n'
+    'claims.decide("small", "Losses are small", "reproduced" if loss < 0.5 else "not reproduced", f"{loss:.3f}")',
+)
 PARALLEL = ("-n", "2", "--dist", "loadgroup", "--deselect", "tests/project/test_recipes.py")  # of itself no copy
 BLOCK = re.compile(r"```(?:python|yaml)\n# (\S+)( \(at the end\))?\n(.*?)```", flags=re.DOTALL)
 
@@ -192,14 +197,21 @@ def add_study(copy: Copy) -> None:
 
 def add_paper(copy: Copy) -> None:
     """Follow the recipe of a paper."""
-    page = {"docs/papers/templates/toy.md": "# A toy paper\n\nWhat it proposes, and its outcome.\n"}
-    for name, text in (PAPER | page).items():
+    reading = {"docs/papers/readings/toy.md": "# Claims of a toy paper\n\nLosses are small: each is below .5.\n"}
+    for name, text in (PAPER | reading).items():
         file = copy.root / name.replace("toy", "kite")  # the test of the sixth paper adds its own "toy"
         file.parent.mkdir(exist_ok=True)
         file.write_text(text.replace("toy", "kite"))
     copy.multilab("study", "new", "kite")
     copy.multilab("study", "run", "--study", "kite")
-    copy.multilab("study", "report", "--study", "mlwse-core", "--readme")
+    pytest.importorskip("nbclient")
+    import nbformat
+
+    new, folder = nbformat.v4, copy.root / "docs" / "papers"
+    cells = [new.new_markdown_cell("# A kite paper"), *map(new.new_code_cell, NOTEBOOK)]
+    nbformat.write(new.new_notebook(cells=cells), folder / "kite.ipynb")
+    copy.run("scripts/notebooks.py", "kite")
+    assert "(kite.ipynb#small)" in (folder / "index.md").read_text()
 
 
 def add_section(copy: Copy) -> None:

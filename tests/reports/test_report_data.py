@@ -25,7 +25,7 @@ def test_missing_scores_are_one_clear_error(copy):
     [
         ("study.json", "{", "cannot be read"),
         ("study.json", "[]", "must hold a JSON object"),
-        ("claims.json", "nonsense", "cannot be read"),
+        ("environment.json", "nonsense", "cannot be read"),
         ("scores.csv.gz", "dataset,method\na,b\n", "lacks the column"),
         ("statistics.json.gz", '{"hamming_loss": {"metric": "x"}}', "hamming_loss"),
         ("figures/learned-br-emotions.npz", "not a zip", "cannot be read"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,7 @@ import click
 from multilab.cli.options import DATASET, FILE, METRIC
 
 if TYPE_CHECKING:
-    from multilab.audit import AuditCell, AuditTable, TestSize
-
-_KINDS = {"friedman": "iman_davenport"}
-"""Kinds of ``names.yaml`` that have another name in an audit."""
+    from multilab.audit import AuditTable, TestSize
 
 
 @click.command()
@@ -32,7 +29,6 @@ _KINDS = {"friedman": "iman_davenport"}
 @click.option("--runs", metavar="N", help="Number of results in a mean: folds, splits or seeds.")
 @click.option("--sizes", type=FILE, help="CSV file: dataset, n, q, cardinality, unlabelled, runs.")
 @click.option("--cards", is_flag=True, help="Labels and cardinality of known datasets from their cards.")
-@click.option("--names", type=FILE, help="names.yaml with `derived` (default: the one next to the table).")
 @click.option("--faults", is_flag=True, help="Print faults only, no notes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def audit(
@@ -41,7 +37,6 @@ def audit(
     dataset: str,
     sizes: Path | None,
     cards: bool,
-    names: Path | None,
     faults: bool,
     as_json: bool,
     **size: str | None,
@@ -64,7 +59,7 @@ def audit(
     from multilab.core.messages import did_you_mean
     from multilab.metrics import METRICS
 
-    audited = audited_table(table, metric=metric, names=names, sizes=sizes, dataset=dataset, size=size, cards=cards)
+    audited = audited_table(table, metric=metric, sizes=sizes, dataset=dataset, size=size, cards=cards)
     if unknown := unknown_metrics(audited):
         near = did_you_mean(unknown[0], METRICS) if len(unknown) == 1 else ""
         print(f"checked without the rules of their metric: {', '.join(map(repr, unknown))}{near}", file=sys.stderr)
@@ -86,7 +81,6 @@ def audited_table(
     path: Path,
     *,
     metric: str = "",
-    names: Path | None = None,
     sizes: Path | None = None,
     dataset: str = "",
     size: Mapping[str, object] | None = None,
@@ -100,8 +94,6 @@ def audited_table(
         The CSV file.
     metric : str
         The metric of a table in the wide form.
-    names : Path, optional
-        A ``names.yaml`` with ``derived``; default: the one next to the file, if there is one.
     sizes : Path, optional
         CSV file of sizes, see :func:`multilab.audit.read_sizes`.
     dataset : str
@@ -120,9 +112,6 @@ def audited_table(
     from multilab.core.messages import unknown_name
 
     cells = read_audit_cells(path, metric, dataset=dataset)
-    names = names or (path.parent / "names.yaml" if (path.parent / "names.yaml").is_file() else None)
-    if names:
-        cells = derived_cells(cells, names)
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     test_sizes = {name: _card_size(name) for name in datasets} if cards else {}
     test_sizes = {name: card for name, card in test_sizes.items() if card}
@@ -138,38 +127,6 @@ def audited_table(
             known_size = _card_size(name)
         test_sizes[name] = _merged(known_size, size_in_arguments)
     return AuditTable.of(cells, test_sizes)
-
-
-def derived_cells(cells: Iterable[AuditCell], path: Path) -> list[AuditCell]:
-    """Return the cells with the kinds that ``derived`` of a ``names.yaml`` gives them."""
-    import yaml
-
-    from multilab.audit import AuditError
-    from multilab.core.files import not_a_file
-    from multilab.core.settings import parse_yaml
-
-    if kind := not_a_file(path):
-        raise AuditError(f"{path}: it is {kind}, not a YAML file")
-    try:
-        content = parse_yaml(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as error:
-        raise AuditError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
-    rules = content.get("derived") or () if isinstance(content, dict) else ()
-    marked = []
-    for cell in cells:
-        for rule in rules:
-            if _selected(cell, rule["where"]):
-                sources = tuple(map(str, rule.get("tables", ())))
-                cell = replace(cell, kind=_KINDS.get(rule["kind"], rule["kind"]), sources=sources)
-        marked.append(cell)
-    return marked
-
-
-def _selected(cell: AuditCell, where: Mapping[str, object]) -> bool:
-    return all(
-        getattr(cell, key) in (list(map(str, value)) if isinstance(value, list) else [str(value)])
-        for key, value in where.items()
-    )
 
 
 def _merged(known: TestSize | None, given: TestSize) -> TestSize:

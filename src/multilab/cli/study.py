@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,12 +21,11 @@ from multilab.cli.options import (
     study_option,
     tracking_option,
 )
-from multilab.core import read_json, report_dir, write_atomically
+from multilab.core import report_dir, write_atomically
 from multilab.core.shell import command, short_path
 from multilab.core.text import comma_separated
 
 if TYPE_CHECKING:
-    from multilab.claims import Claim
     from multilab.experiments.plan import Plan
     from multilab.experiments.study import Study
 
@@ -101,7 +99,7 @@ def run(study: str, fresh: bool) -> int:
 @study.command()
 @study_option()
 @click.option("--headline", is_flag=True, help="Print the finding and the table.")
-@click.option("--readme", is_flag=True, help="Update the README, docs/papers and the page of all studies.")
+@click.option("--readme", is_flag=True, help="Update the README and the page of all studies.")
 @click.option("--all", "every", is_flag=True, help="Write the pages of all studies instead.")
 def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     """Build the page of a study from its results.
@@ -128,25 +126,6 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
         print(f"\n{finding_text(folder)}\n")
     print(f"report:  {page.resolve()}")
     return 0
-
-
-@study.command()
-@click.option("--study", type=STUDY, help="The study (default: every one that has a paper).")
-def claims(study: str | None) -> None:
-    """Print published values and claims, with our verdicts.
-
-    They are read from the committed cells.csv and claims.json.
-    """
-    from multilab.cells.conf import names
-    from multilab.experiments.study import load_study
-
-    listed = [paper_study for paper_study in map(load_study, [study] if study else names("study")) if paper_study.paper]
-    if study and not listed:
-        raise ExperimentError(f"study {study} has no paper; set `paper: NAME` in conf/study/{study}.yaml")
-    for paper_study in listed:
-        print(f"{paper_study.name}: {paper_study.title}")
-        for line in (*_verdict_lines(paper_study), *_claim_lines(paper_study)):
-            print(f"  {line}")
 
 
 @click.command()
@@ -328,7 +307,7 @@ def evaluate(study: str) -> None:
 def stats(study: str) -> None:
     """Compare the methods of a study.
 
-    Writes statistics.json.gz, metrics.json and the verdicts. Each variant of two methods or more is
+    Writes statistics.json.gz and metrics.json. Each variant of two methods or more is
     compared by itself in statistics-VARIANT.json.gz, of the same form.
     """
     _write_statistics(_plan(study).study)
@@ -394,68 +373,3 @@ def _show(markdown: str) -> None:
     columns = 25 * (markdown.partition("\n")[0].count("|") - 1)  # wider than the terminal, a table wraps its numbers
     console = Console(width=max(shutil.get_terminal_size().columns, min(columns, 160)))
     console.print(Markdown(markdown.strip()))
-
-
-def _verdict_lines(study: Study) -> list[str]:
-    """Return the number of published cells per verdict, and of those still missing."""
-    from multilab.claims.agreement import Agreement
-    from multilab.claims.verdicts import NO_RESULT, VERDICTS
-    from multilab.experiments.dvc_files import run_command
-    from multilab.statistics.result_files import read_table
-
-    path = report_dir(study.name) / "cells.csv"
-    if not path.is_file():
-        how = f"a clone of multilab has it, and `{run_command(study.name)}` writes it"
-        return [f"published cells: {path} does not exist; {how}"]
-    cells = read_table(path, text=True)
-    counts, agreement = Counter(cells["verdict"]), Agreement.of(cells)
-    lines = [f"{len(cells)} published cells of the paper {study.paper}"]
-    lines += [f"  {counts[v]:5}  {counts[v] / len(cells):6.1%}  {v}" for v in VERDICTS if counts[v]]
-    if agreement.comparable:
-        lines.append(
-            f"  {agreement.comparable} of {agreement.cells} results could be compared; {agreement.agree} of these agree"
-        )
-        near = ", ".join(
-            f"{share:.0%} within {limit} %" for share, limit in zip(agreement.near, (1, 2, 5), strict=True)
-        )
-        lines.append(f"  of those compared: median relative gap {agreement.median_gap:.1%}; {near}")
-    missing = int((cells["reason"] == NO_RESULT).sum())
-    return lines + ([f"  of those not run, {missing} have no excuse yet: no result of our own"] if missing else [])
-
-
-def _claim_lines(study: Study) -> list[str]:
-    """Return each claim with its outcome on the printed cells and on our results."""
-    from multilab.claims.paper import find
-    from multilab.claims.text_numbers import Results
-
-    path = report_dir(study.name) / "claims.json"
-    entries = {entry["id"]: entry for entry in read_json(path)} if path.is_file() else {}
-    claims = find(str(study.paper)).claims
-    theirs = [claim.id for claim in claims if claim.origin == "paper" and claim.id in entries]
-    counts = Counter(entries[name]["outcome"] for name in theirs)
-    outcomes = ", ".join(f"{outcome} {count}" for outcome, count in sorted(counts.items()))
-    questions = sum(claim.origin != "paper" for claim in claims)
-    lines = [f"{len(claims) - questions} claims of the paper" + (f": {outcomes}" if outcomes else "")] if claims else []
-    lines += [f"{questions} questions of our own"] if questions else []
-    width = max((len(claim.id) + 2 for claim in claims), default=0)
-    lines += [f"  {'':<{width}}{'printed cells':<24}our results"] if entries else []
-    printed = [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}), width)]
-    results = Results(path.parent)
-    return lines + [results.fill(line, study.name, strict=False) for line in printed]
-
-
-def _lines_of(claim: Claim, entry: dict[str, Any], width: int) -> list[str]:
-    in_paper = (entry.get("in_paper") or {}).get("outcome", "–")
-    outcomes = (f"{in_paper:<24}" if entry else "") + f"{entry.get('outcome', 'not checked yet'):<24}"
-    lines = [f"  {claim.id:<{width}}{outcomes}{claim.sentence}"]
-    needs = entry.get("needs")
-    hours = "unknown" if not needs or needs["core_hours"] is None else f"{needs['core_hours']:g}"
-    because = entry.get("explanation")
-    notes = [
-        f"for {entry['holds_for']}" if entry.get("holds_for") else "",
-        entry.get("reason") or "",
-        f"so far: {entry['so_far']}" if entry.get("so_far") else "",
-        f"to decide: {needs['cells']} cells, core-hours {hours}" if needs else "",
-        f"because ({because['verdict']}): {because['cause']}" if because else "",
-    ]
-    return lines + [f"{'':{width + 50}}{note}" for note in notes if note]

@@ -32,7 +32,6 @@ __all__ = [
     "SettingsError",
     "TextLoader",
     "YAMLError",
-    "check_value",
     "check_yaml_depth",
     "convert",
     "identity",
@@ -185,20 +184,6 @@ def convert(
         raise error(printable(f"{where}: {sentence}" if where else sentence))
 
     return _converted(value, kind, at, fail, given)
-
-
-def check_value(value: Any, hint: Any, where: str = "", error: Callable[[str], Exception] = SettingsError) -> None:
-    """Refuse a value that an annotation does not allow, such as an argument of a function.
-
-    Raises
-    ------
-    SettingsError
-        Or another ``error``, in one line.
-    """
-    try:
-        msgspec.convert(value, hint)
-    except msgspec.ValidationError as problem:
-        raise error(f"{where} {_expected(str(problem).partition(' - at ')[0], hint)}, got {_shown(value)}") from None
 
 
 def identity(settings: Any) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from multilab.cells.errors import ExperimentError
 from multilab.cells.execute import run_cells
 from multilab.cells.progress import ProgressBar, exit_code
 from multilab.cells.store import Store
-from multilab.claims.paper import find
 from multilab.core import record_checksums, report_dir
 from multilab.experiments.dvc_files import evaluated_tables
 from multilab.experiments.evaluate import evaluate, measurements, sampling_errors, tuned, unfinished
 from multilab.experiments.plan import all_cells
 from multilab.experiments.study import load_study
+from multilab.printed import find
 from multilab.statistics.result_files import (
     CELL,
     KEY_DIGITS,
@@ -35,7 +35,7 @@ from multilab.statistics.result_files import (
 )
 
 if TYPE_CHECKING:
-    from multilab.claims import PublishedTables
+    from multilab.printed import PublishedTables
 
 
 def add(store: Store, study: str, retry: bool = False) -> int:

@@ -32,9 +32,9 @@ from multilab.cells.method import named_metrics, names_in
 from multilab.cells.progress import recorded_warnings
 from multilab.cells.running import run_cell
 from multilab.cells.store import Store, is_storage_failure
-from multilab.claims.paper import Analysis
 from multilab.core import declared_versions, json_digest
 from multilab.experiments.study import Study
+from multilab.printed import Analysis
 
 __all__ = ["Unit", "module_of", "run_units", "table_stem", "tables", "units_of"]
 

@@ -23,11 +23,11 @@ from multilab.cells.cell import base_methods
 from multilab.cells.conf import read_settings, settings_path
 from multilab.cells.environment import installed_version
 from multilab.cells.errors import ExperimentError
-from multilab.claims.paper import analyses_of
 from multilab.core import conf_dir, report_dir, results_dir, write_atomically
 from multilab.core.shell import command
 from multilab.experiments.analyses import table_stem
 from multilab.experiments.study import Study
+from multilab.printed import analyses_of
 from multilab.statistics.result_files import SCORES, statistics_file, table_file
 
 if TYPE_CHECKING:  # the stages import this module
@@ -97,18 +97,18 @@ def stages_of(study: Study) -> list[Stage]:
     for name in ("base_scores", "train", *(["analyses"] if analysed else [])):
         made = pack_paths(study, name)
         outs = [(path.as_posix(), _PERSISTENT | (_UNSHARED if private else {})) for private, path in made.items()]
-        papers = ["claims", "papers"] if name == "analyses" else []
+        papers = ["papers", "printed"] if name == "analyses" else []
         deps = [*prepared, *packs, *settings, *_own_code(study), *package_code(*_COMPUTING, *papers)]
         tables = [table_file(table_stem(analysis.module)) for analysis in analysed] if papers else []
         params = [*described, *(methods if name == "train" else [])]
         stages.append(Stage(name, deps, params, [*outs, *_tables(study, dict.fromkeys(tables))]))
         packs += [path for path, _ in outs]
     trained = [path.as_posix() for path in pack_paths(study, "train").values()]
-    papers = ["papers"] if study.paper else []
-    code = package_code("cells", "claims", "core", "experiments", "metrics", *papers)
+    papers = ["papers", "printed"] if study.paper else []
+    code = package_code("cells", "core", "experiments", "metrics", *papers)
     stages.append(Stage("evaluate", [*prepared, *trained, *code], described, _tables(study, evaluated_tables(study))))
     scores = [path for stage in stages[2:] for path, _ in stage.outs]
-    code = package_code("claims", "core", "experiments", "statistics", *papers)
+    code = package_code("core", "experiments", "statistics")
     written = _tables(study, described_files(study))
     stages.append(Stage("stats", [*trained, *scores, *settings, *code], described, written))
     shown = [*trained, *scores, *(path for path, _ in written)]
@@ -132,8 +132,7 @@ def described_files(study: Study) -> list[str]:
         return files
     compared = [statistics_file(), *(statistics_file(n) for n, v in study.variants.items() if len(v.methods) > 1)]
     learned = any(study.method(name).save_attributes for name in study.methods)
-    judged = ["cells.csv", "claims.json", "counterfactuals.json"] if study.paper else []
-    return [*files, *compared, *judged, *(["figures"] if learned else [])]
+    return [*files, *compared, *(["figures"] if learned else [])]
 
 
 def _tables(study: Study, names: Iterable[str]) -> list[tuple[str, dict[str, bool]]]:

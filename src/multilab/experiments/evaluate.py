@@ -23,7 +23,7 @@ from multilab.metrics.registry import defined, paper_metrics
 from multilab.statistics.result_files import CELL
 
 if TYPE_CHECKING:  # every train stage imports this file, and needs neither
-    from multilab.claims import PublishedTables
+    from multilab.printed import PublishedTables
 
 __all__ = [
     "FEW_TEST_SETS",

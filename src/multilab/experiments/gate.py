@@ -25,12 +25,12 @@ from multilab.cells.method import without_gate_case
 from multilab.cells.progress import ProgressBar, count_warnings
 from multilab.cells.rows import indices
 from multilab.cells.store import Store
-from multilab.claims.paper import find
 from multilab.core import conf_dir, read_json, report_dir, write_atomically
 from multilab.datasets import load
 from multilab.experiments.evaluate import extra_quantities
 from multilab.experiments.plan import base_score_cells, gate_case_cells, study_cells
 from multilab.experiments.study import Study
+from multilab.printed import find
 from multilab.statistics.result_files import read_scores, read_unfinished
 
 __all__ = [
@@ -382,19 +382,12 @@ def _means_of_one_column(study: Study, done: list[Any], computed: Numbers, expec
 
 def _printed_means(study: Study, dataset: str, method: str) -> dict[str, str]:
     """Return the means that the study's paper prints of a method on a dataset, by metric."""
-    path = report_dir(study.name) / "cells.csv"
-    if not study.paper or not path.is_file():
+    if not study.paper:
         return {}
-    names = find(study.paper).aliases.names
-    sets, methods = names.get("dataset", {}), names.get("method", {})
-    with path.open(newline="", encoding="utf-8") as file:
-        return {
-            row["our_metric"]: row["printed_mean"]
-            for row in csv.DictReader(file)
-            if sets.get(row["dataset"], row["dataset"]) == dataset
-            and methods.get(row["method"], row["method"]) == method
-            and row["printed_mean"]
-        }
+    tables = find(study.paper).tables
+    ours = tables.aliases.named(tables.cells, study.conventions)
+    printed = tables.cells["printed_mean"].where((ours["dataset"] == dataset) & (ours["method"] == method)).dropna()
+    return dict(zip(ours.loc[printed.index, "quantity"], printed, strict=True))
 
 
 def verdict(wrong: list[str], done: str) -> int:

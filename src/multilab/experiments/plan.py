@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from multilab.cells.cell import Cell, SplitRef, split_refs, with_reads
 from multilab.cells.method import Method, gate_case_name
-from multilab.claims.paper import analyses_of
 from multilab.experiments.analyses import Unit, units_of
 from multilab.experiments.study import Study
+from multilab.printed import analyses_of
 
 __all__ = [
     "Plan",

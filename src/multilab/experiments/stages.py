@@ -20,12 +20,12 @@ from multilab.cells.execute import run_cells
 from multilab.cells.packs import read_pack, write_pack
 from multilab.cells.progress import ProgressBar, StageLine, exit_code, print_warnings
 from multilab.cells.store import Store
-from multilab.claims.paper import find
 from multilab.core import record_checksums, report_dir, write_content
 from multilab.experiments.analyses import run_units, tables
 from multilab.experiments.dvc_files import evaluated_tables, pack_paths, run_command
 from multilab.experiments.plan import Plan
 from multilab.experiments.study import Study, check_study
+from multilab.printed import find
 from multilab.statistics.result_files import KEY_DIGITS, MEASURED, keep_measured, read_keys, read_unfinished
 
 __all__ = ["analyses", "base_scores", "evaluate", "keep_costs", "preprocess", "refresh", "train", "unpack"]
@@ -110,9 +110,7 @@ def _execute(stage: str, study: Study, cells: Sequence[Cell], packed: bool = Tru
 
 
 def _check(study: Study) -> None:
-    """Refuse a study without data, and wrong claims of its paper, before anything is computed."""
-    if study.paper:
-        find(study.paper).verify()
+    """Refuse a study without data before anything is computed."""
     if not study.datasets or not study.methods:
         raise ExperimentError(f"conf/study/{study.name}.yaml: a study needs at least one dataset and one method")
     for card in map(datasets.card, study.datasets):

@@ -1,4 +1,4 @@
-"""The report folder of a study: what is compared, described and judged, and the page."""
+"""The report folder of a study: what is compared and described."""
 
 import io
 import json
@@ -9,7 +9,6 @@ import numpy as np
 
 from multilab.cells.method import Method
 from multilab.cells.store import Store
-from multilab.claims.paper import find
 from multilab.core import read_json, record_checksums, report_dir, write_atomically, write_content
 from multilab.core.settings import identity
 from multilab.datasets import prepared_meta
@@ -17,11 +16,10 @@ from multilab.datasets.prepared import dataset_facts
 from multilab.experiments.comparisons import comparisons, headline_metrics, study_ranks
 from multilab.experiments.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
 from multilab.experiments.evaluate import learned
-from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file, study_evidence
 from multilab.experiments.plan import study_cells
 from multilab.experiments.study import Study
 from multilab.model_selection import split_digests
-from multilab.statistics.result_files import read_scores, statistics_file, variant_column, write_table
+from multilab.statistics.result_files import read_scores, statistics_file, variant_column
 
 
 def write_statistics(study: Study) -> None:
@@ -35,14 +33,13 @@ def write_statistics(study: Study) -> None:
     if study.page == "study":
         (folder / "figures").mkdir(exist_ok=True)  # DVC expects it, also of a study that learns none any more
         save_learned(study)
-    save_verdicts(study)
     written = write_comparisons(study, scores)
     contents = {
         "study.json": described(study),
         "datasets.json": _datasets(study, folder),
     }
     written += [_write(folder, name, content) for name, content in contents.items()]
-    record_checksums(folder, [*written, "cells.csv", "claims.json", "counterfactuals.json"])
+    record_checksums(folder, written)
 
 
 def write_comparisons(study: Study, scores: Any) -> list[str]:
@@ -115,29 +112,15 @@ def _settings(method: Method) -> dict[str, Any]:
     return {**method.identity(), **lab}
 
 
-def save_verdicts(study: Study) -> None:
-    """Write ``cells.csv``, ``claims.json`` and ``counterfactuals.json`` of a study that has a paper."""
-    if study.paper:
-        folder, store, paper = report_dir(study.name), Store(), find(study.paper)
-        write_table(folder / "cells.csv", judged(study, folder, paper.tables))
-        ours = study_evidence(study, folder, store, paper)
-        text = claims_text(study, folder, store, paper, ours)
-        write_atomically(folder / "claims.json", text)
-        text = counterfactuals_text(study, folder, store, paper, ours)
-        write_atomically(folder / "counterfactuals.json", text)
-
-
 def save_learned(study: Study) -> None:
     """Copy what methods learned on first splits to the report's ``figures`` folder.
 
-    Methods are the study's own, those of fair variants, and those of the programs that claims are judged on. Of a cell
-    that is not in the store the existing file stays: ``multilab store add`` does not need the cells of old columns.
+    Methods are the study's own, and those of variants that are fair or as printed. Of a cell that is not in the store
+    the existing file stays: ``multilab store add`` does not need the cells of old columns.
     """
     store = Store()
-    fair = [column for variant in study.variants.values() if variant.kind == "fair" for column in variant.columns]
-    programs = find(study.paper).programs.values() if study.paper else ()
-    shown = [column for program in programs for column in program.columns.values() if column in study.all_methods]
-    for method in dict.fromkeys((*study.methods, *fair, *shown)):
+    variants = [variant for variant in study.variants.values() if variant.kind in ("fair", "as_printed")]
+    for method in (*study.methods, *(column for variant in variants for column in variant.columns)):
         for cell in study_cells(study, method):
             if cell.split_ref.split or not cell.method.save_attributes or not store.has(cell.key):
                 continue
@@ -146,4 +129,5 @@ def save_learned(study: Study) -> None:
                 buffer = io.BytesIO()
                 content: dict[str, Any] = {"label_names": np.array(labels), **arrays}
                 np.savez_compressed(buffer, **content)
-                write_atomically(learned_file(report_dir(study.name), cell), buffer.getvalue())
+                name = f"learned-{cell.method.name}-{cell.split_ref.dataset}.npz"
+                write_atomically(report_dir(study.name) / "figures" / name, buffer.getvalue())

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "errors": ("ReportError",),
         "figures": ("cd_diagram", "convergence", "heatmap"),
         "all_pages": ("write_overview",),
-        "readme": ("finding_text", "headline_markdown", "ledger_markdown", "write_paper_pages", "write_readme"),
+        "readme": ("finding_text", "headline_markdown", "write_readme"),
         "sections": ("build_report",),
     },
 )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from multilab.arena.committed_tables import STUDIES
-from multilab.claims.agreement import Agreement
-from multilab.claims.paper import Paper, paper_of
 from multilab.core import read_json, report_dir
 from multilab.core.shell import command
+from multilab.printed.paper import paper_of
 from multilab.reports.arena.data import LEADERBOARD, OutdatedLeaderboardError, load_arena
 from multilab.reports.arena.page import build_arena_pages
 from multilab.reports.arena.panels import finding as arena_finding
@@ -19,14 +17,9 @@ from multilab.reports.arena.rank import summarise_arena
 from multilab.reports.data import ReportData, load_report
 from multilab.reports.finding import finding
 from multilab.reports.page import write_page
-from multilab.reports.paper.claims import claim_views, outcomes
-from multilab.reports.paper.printed_cells import tally
-from multilab.reports.readme import write_paper_pages, write_readme
+from multilab.reports.readme import write_readme
 from multilab.reports.sections import build_report
 from multilab.statistics.result_files import SCORES
-
-PAPER_PAGES = Path("docs/papers")
-"""Where a checkout has the pages of papers."""
 
 
 def write_pages(folder: Path) -> None:
@@ -55,7 +48,7 @@ def all_pages(each: Callable[..., Iterable[Any]] = map) -> int:
     """Write every page from the committed results alone, and what of them is committed too.
 
     Written are the pages of all studies with results, those of the arena, and the page over all studies; committed are
-    the summary of the arena, the table of the README, and the pages of papers.
+    the summary of the arena and the table of the README.
     """
     reports = report_dir("arena").parent
     folders = sorted(path.parent for path in reports.glob(f"*/{SCORES}"))
@@ -70,12 +63,10 @@ def all_pages(each: Callable[..., Iterable[Any]] = map) -> int:
 
 
 def overview(reports: Path) -> None:
-    """Write the page over all studies, the numbers and the table of the README, and the pages of papers."""
+    """Write the page over all studies and the table of the README."""
     if (reports / "arena" / "summary.json").is_file():
         write_readme(Path("README.md"), reports)
-    if PAPER_PAGES.is_dir():
-        write_paper_pages(PAPER_PAGES, reports)
-    print(write_overview(reports, paper_of))
+    print(write_overview(reports))
 
 
 def _is_of_arena(folder: Path) -> bool:
@@ -83,18 +74,7 @@ def _is_of_arena(folder: Path) -> bool:
     return path.is_file() and read_json(path).get("page") == "arena"
 
 
-@dataclass(frozen=True)
-class StudyLine:
-    """A study on the page over all studies: ``report`` is its data, ``result`` its finding if it has no paper."""
-
-    report: ReportData
-    agreement: Agreement | None
-    verdicts: tuple[tuple[str, int, str], ...]
-    outcomes: list[tuple[str, int, list[str]]]
-    result: str
-
-
-def write_overview(reports: Path | str, paper_of: Callable[[Path], Paper | None]) -> Path:
+def write_overview(reports: Path | str) -> Path:
     """Write ``index.html`` of the folder of all studies and return its path.
 
     Parameters
@@ -102,15 +82,14 @@ def write_overview(reports: Path | str, paper_of: Callable[[Path], Paper | None]
     reports : path
         The folder of the studies' folders; those without scores and the quick study are left out. The studies
         of the arena are one line that says who leads.
-    paper_of : callable
-        Returns the paper of a study's folder, ``None`` if it has none.
     """
     ranked = (Path(reports) / "arena" / LEADERBOARD).is_file()
     folders = sorted(path.parent for path in Path(reports).glob(f"*/{SCORES}") if _listed(path.parent.name))
-    lines = [_line(load_report(folder), paper_of(folder)) for folder in folders]
-    lines.sort(key=lambda line: bool(line.result))  # papers first
+    studies = [load_report(folder) for folder in folders]
+    studies.sort(key=lambda report: "paper" not in report.info)  # papers first
     arena = arena_finding(load_arena(Path(reports) / "arena")) if ranked else None
-    content = {"studies": lines, "rows": _ranks(lines), "arena": arena}
+    lines = [(report, " ".join(finding(report)[:1])) for report in studies]
+    content = {"studies": lines, "rows": _ranks(studies), "arena": arena}
     return write_page(Path(reports) / "index.html", "overview.html.j2", content)
 
 
@@ -119,22 +98,14 @@ def _listed(study: str) -> bool:
     return study not in ("quick", *STUDIES.values())
 
 
-def _line(report: ReportData, paper: Paper | None) -> StudyLine:
-    cells = report.cells
-    results = () if cells is None else tuple(cells.loc[cells["group"] == "result", "verdict"])
-    result = "" if paper is not None and report.claims else " ".join(finding(report)[:1])
-    return StudyLine(report, report.agreement, tally(results), outcomes(claim_views(report)), result)
-
-
-def _ranks(studies: list[StudyLine]) -> list[tuple[str, list[str]]]:
+def _ranks(studies: list[ReportData]) -> list[tuple[str, list[str]]]:
     """Return per method its average rank in the headline metric of each study, ``4.5 of 13``; its own columns only."""
     known: dict[str, dict[str, str]] = {}
-    for line in studies:
-        report, headline = line.report, line.report.primary[0]
-        comparison = report.comparisons.get(headline)
+    for report in studies:
+        comparison = report.comparisons.get(report.primary[0])
         for method in report.methods if comparison is not None else ():
             rank = comparison.ranks.get(method) if comparison is not None else None
             if rank is not None and comparison is not None:
                 known.setdefault(report.method_title(method), {})[report.name] = f"{rank:.2f} of {comparison.k}"
-    names = [line.report.name for line in studies]
+    names = [report.name for report in studies]
     return [(method, [ranks.get(name, "") for name in names]) for method, ranks in sorted(known.items())]

@@ -12,8 +12,6 @@ import pandas as pd
 from multilab.cells.conf import names
 from multilab.cells.method import load_method
 from multilab.cells.settings import with_optuna_names
-from multilab.claims.agreement import Agreement
-from multilab.claims.text_numbers import Results
 from multilab.core import read_json
 from multilab.metrics import find_metric
 from multilab.reports.errors import ReportError
@@ -23,12 +21,8 @@ from multilab.statistics.result_files import (
     method_of_column,
     read_measured,
     read_scores,
-    read_table,
     statistics_file,
 )
-
-_PUBLISHED = {"table", "dataset", "method", "metric", "printed_mean", "printed_std", "our_metric", "our_mean"}
-_PUBLISHED |= {"our_std", "uncertainty", "group", "verdict", "reason", "erratum"}
 
 _Json = TypeVar("_Json", dict[str, Any], list[Any])
 
@@ -111,14 +105,8 @@ class ReportData:
         ``datasets.json`` by dataset name.
     learned : tuple of Learned
         ``figures/learned-*.npz``.
-    claims : list of dict
-        ``claims.json``.
-    cells : DataFrame or None
-        ``cells.csv``: published cells and their verdicts, every value as its text.
     environment : dict
         ``environment.json``.
-    counterfactuals : dict
-        ``counterfactuals.json``: what explains the differences, and what the checks of errata found.
     """
 
     folder: Path
@@ -128,14 +116,7 @@ class ReportData:
     comparisons: dict[str, Comparison]
     cards: dict[str, dict[str, Any]]
     learned: tuple[Learned, ...]
-    claims: list[dict[str, Any]]
-    cells: pd.DataFrame | None
     environment: dict[str, Any]
-    counterfactuals: dict[str, Any] = field(default_factory=dict)
-
-    def filled(self, text: str) -> str:
-        """Return a text with its placeholders filled in from the committed results, see :class:`Results`."""
-        return Results(self.folder).fill(text, self.name, strict=False) if "{{" in text else text
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -161,11 +142,6 @@ class ReportData:
     def summaries(self) -> dict[str, Summary]:
         """Mean and standard deviation over splits, by metric."""
         return {metric: self.board.summary(metric) for metric in self.metrics}
-
-    @property
-    def agreement(self) -> Agreement | None:
-        """How far the study's numbers are from the published ones, ``None`` without published cells."""
-        return None if self.cells is None or self.cells.empty else Agreement.of(self.cells)
 
     @property
     def name(self) -> str:
@@ -290,7 +266,6 @@ def load_report(study_dir: Path | str) -> ReportData:
             f"{folder / SCORES} is missing: run the study first (multilab study run --study {folder.name})"
         )
     info = _json(folder / "study.json", {})
-    cells, claims = folder / "cells.csv", _json(folder / "claims.json", [])
     try:
         scores = read_scores(folder)
         datasets, methods, metrics = (
@@ -307,10 +282,7 @@ def load_report(study_dir: Path | str) -> ReportData:
             comparisons=load_comparisons(folder / statistics_file(), info, board, info.get("control")),
             cards={str(card.get("name")): card for card in _json(folder / "datasets.json", [])},
             learned=tuple(_learned(path, methods) for path in sorted((folder / "figures").glob("learned-*.npz"))),
-            claims=claims,
-            cells=read_table(cells, _PUBLISHED, text=True) if cells.is_file() else None,
             environment=_json(folder / "environment.json", {}),
-            counterfactuals=_json(folder / "counterfactuals.json", {}),
         )
     except StatisticsError as error:
         raise ReportError(f"{folder}: {error}") from error

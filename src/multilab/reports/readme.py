@@ -1,16 +1,9 @@
-"""Markdown from committed results: the headline table of a study, the README, pages of papers, the ledger of claims."""
+"""Markdown from committed results: the headline table of a study, and the table of the README."""
 
-import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from multilab.arena.tracks import column_name, method_of
-from multilab.claims.agreement import Agreement, agreement_by_method
-from multilab.claims.paper import find
-from multilab.claims.text_numbers import Results
 from multilab.core import read_json, write_atomically
 from multilab.core.text import markdown_cell
 from multilab.reports.data import ReportData, load_report
@@ -18,17 +11,10 @@ from multilab.reports.errors import ReportError
 from multilab.reports.finding import finding
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.scores import MANY_METHODS, method_rows, score_table
-from multilab.statistics.result_files import read_table
-
-_NUMBER = re.compile(r"(?P<start><!-- = (?P<study>[\w-]+): (?P<expression>.+?) -->).*?(?P<end><!-- = -->)", re.DOTALL)
 
 
 def write_readme(readme: Path, reports: Path) -> None:
-    """Write the numbers and the table that a README shows.
-
-    A number in a sentence stands between ``<!-- = STUDY: EXPRESSION -->`` and ``<!-- = -->``; the expression is one of
-    :class:`multilab.claims.text_numbers.Results`. The table of the arena stands between ``<!-- table arena -->`` and
-    ``<!-- end arena -->``.
+    """Write the table of the arena that a README shows, between ``<!-- table arena -->`` and ``<!-- end arena -->``.
 
     Parameters
     ----------
@@ -42,34 +28,7 @@ def write_readme(readme: Path, reports: Path) -> None:
     ReportError
         If a mark of the table is missing or repeated.
     """
-    text = _with_table(readme, "arena", arena_markdown(reports / "arena" / "summary.json"))
-    write_atomically(readme, _NUMBER.sub(lambda match: _filled(match, reports), text))
-
-
-def write_paper_pages(folder: Path, reports: Path) -> None:
-    """Write the pages of papers in the documentation, with their numbers filled in, and the ledger of all claims.
-
-    Parameters
-    ----------
-    folder : path
-        With ``templates/<paper>.md``, texts with the placeholders of :class:`multilab.claims.text_numbers.Results`.
-        Each becomes ``<paper>.md`` and ends with the verdicts and claims of the paper; ``index.md`` gets the ledger.
-    reports : path
-        The folder of the studies' folders; the study of a paper has its name.
-
-    Raises
-    ------
-    ClaimsError
-        If a placeholder cannot be filled in, or a sentence requires what is not so.
-    """
-    for template in sorted((folder / "templates").glob("*.md")):
-        study = reports / template.stem
-        text = Results(study).fill(template.read_text(encoding="utf-8"), str(template))
-        text = re.sub(r"\n{3,}", "\n\n", text)  # a line that only requires something leaves an empty one
-        note = f"<!-- Written by `make pages` from templates/{template.name} and committed results; do not edit. -->"
-        write_atomically(folder / template.name, f"{note}\n\n{text.strip()}\n\n{_outcomes_markdown(study)}")
-    index = folder / "index.md"
-    write_atomically(index, _with_table(index, "ledger", f"\n{ledger_markdown(reports)}\n"))
+    write_atomically(readme, _with_table(readme, "arena", arena_markdown(reports / "arena" / "summary.json")))
 
 
 def _with_table(path: Path, name: str, table: str) -> str:
@@ -80,38 +39,6 @@ def _with_table(path: Path, name: str, table: str) -> str:
         raise ReportError(f"{path} must have the marks {start} and {stop} once each, in this order")
     before, _, rest = text.partition(start)
     return f"{before}{start}\n{table}{stop}{rest.partition(stop)[2]}"
-
-
-def _outcomes_markdown(folder: Path) -> str:
-    """Return the verdicts on a paper's published values, and its claims and our questions with their outcomes."""
-    verdicts = Counter(read_table(folder / "cells.csv", ["verdict"], text=True)["verdict"])
-    counts = "; ".join(f"{number} *{verdict}*" for verdict, number in verdicts.most_common())
-    parts = [f"{verdicts.total()} published values: {counts} ([what the verdicts mean](../glossary.md))."]
-    claims = read_json(folder / "claims.json")
-    theirs = [claim for claim in claims if claim["origin"] == "paper"]
-    own = [claim for claim in claims if claim["origin"] != "paper"]
-    for title, rows in (
-        (f"{len(theirs)} claims of the paper:", theirs),
-        (f"{len(own)} questions of our own, which are not counted among its claims:", own),
-    ):
-        if rows:
-            table = [_line(each["id"], map(markdown_cell, (each["sentence"], _outcome(each)))) for each in rows]
-            parts += [title, "\n".join([_line("Claim", ("Sentence", "Outcome")), "|:---|:---|:---|", *table])]
-    page = f"../../reports/{folder.name}/index.html"
-    parts.append(f"`make pages` builds the [report]({page}) with all tables, figures, and every published value.")
-    return "\n\n".join(parts) + "\n"
-
-
-def _outcome(claim: Mapping[str, Any]) -> str:
-    """Return what a claim came to: with the limits for which it holds, or what it comes to so far."""
-    needs = claim.get("needs") or {}
-    notes = [
-        f"for {claim['holds_for']}" if claim.get("holds_for") else "",
-        f"so far: {claim['so_far']}" if claim.get("so_far") else "",
-        f"to decide: {needs['cells']} cells" if needs else "",
-        f"{needs['core_hours']:g} core-hours" if needs.get("core_hours") is not None else "",
-    ]
-    return f"**{claim['outcome']}** {', '.join(filter(None, notes))}".strip()
 
 
 def arena_markdown(summary: Path) -> str:
@@ -144,11 +71,6 @@ def arena_markdown(summary: Path) -> str:
         numbers = (f"{one['elo']:.0f}", f"{one['fit_seconds']:.3g}", f"{one['predict_ms']:.3g}")
         lines.append(_line(title, (f"`{method_of(name)}`", *numbers)))
     return "\n".join(lines) + "\n"
-
-
-def _filled(match: re.Match[str], reports: Path) -> str:
-    value = Results(reports / match["study"]).fill(f"{{{{ {match['expression']} }}}}", "README")
-    return f"{match['start']}{value}{match['end']}"
 
 
 def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
@@ -192,42 +114,6 @@ def _line(head: str, texts: Iterable[str]) -> str:
 def finding_text(study_dir: Path | str) -> str:
     """Return the finding of a study as one paragraph, empty if its methods are not ranked."""
     return " ".join(finding(load_report(study_dir)))
-
-
-def ledger_markdown(reports: Path | str) -> str:
-    """Return verdicts and claims of the studies of papers as a Markdown table, with the links of ``docs/papers``.
-
-    Parameters
-    ----------
-    reports : path
-        The folder of the studies' folders; those without ``claims.json`` are left out.
-    """
-    lines = [
-        "| paper | claims | hold | in part | fail | depend | open | not testable "
-        "| compared | median gap | within 1 % | 2 % | 5 % | agree | another's column |",
-        "|:---|" + "---:|" * 14,
-    ]
-    for path in sorted(Path(reports).glob("*/claims.json")):
-        claims = read_json(path)
-        outcomes = Counter(claim["outcome"] for claim in claims if claim["origin"] == "paper")
-        if not outcomes:
-            continue
-        paper = find(read_json(path.parent / "study.json")["paper"])
-        cells = read_table(path.parent / "cells.csv", ["verdict", "group"], text=True)
-        agreement, by_method = Agreement.of(cells), agreement_by_method(cells)
-        others = sum(one.other_agree for one in by_method) if any(one.other for one in by_method) else math.nan
-        other = others / agreement.comparable if agreement.comparable else math.nan
-        shares = (agreement.median_gap, *agreement.near, agreement.share, other)
-        texts = ["–" if math.isnan(share) else f"{share:.{0 if i else 1}%}" for i, share in enumerate(shares)]
-        depend = outcomes["depends on the reading"] + outcomes["depends on the limit"]
-        counts = (
-            *(outcomes[name] for name in ("holds", "holds in part", "fails")),
-            depend,
-            *(outcomes[name] for name in ("open", "not testable")),
-        )
-        numbers = [outcomes.total(), *counts, f"{agreement.comparable} of {agreement.cells}", *texts]
-        lines.append(_line(f"[{markdown_cell(paper.short)}]({path.parent.name}.md)", map(str, numbers)))
-    return "\n".join(lines) + "\n"
 
 
 def _metric(report: ReportData, metric: str | None) -> str:

@@ -8,9 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from multilab.claims.agreement import agreement_by_method
-from multilab.claims.paper import Paper
 from multilab.metrics import find_metric
+from multilab.printed import Paper
 from multilab.reports.data import ReportData, load_report
 from multilab.reports.figures import Figure, draw_figures
 from multilab.reports.figures.diagrams import rank_figures
@@ -18,11 +17,6 @@ from multilab.reports.figures.learned import convergence_figure, learned_figures
 from multilab.reports.finding import finding
 from multilab.reports.head import head
 from multilab.reports.page import flat, template, write_page
-from multilab.reports.paper.claims import claim_views, erratum_evidence, outcomes, program_views
-from multilab.reports.paper.errata import other_notes
-from multilab.reports.paper.friedman import friedman_tables, paper_rank_figures
-from multilab.reports.paper.printed_cells import MARKS, names_on_page, tally
-from multilab.reports.paper.printed_tables import paper_tables
 from multilab.reports.tables.control import control_view
 from multilab.reports.tables.costs import core_hours, cost_tables
 from multilab.reports.tables.scores import MANY_METHODS, ScoreTable, score_table
@@ -87,10 +81,10 @@ def build_report(
     ----------
     study_dir : path
         The folder ``reports/<study>`` with ``scores.csv.gz`` and, if present, ``study.json``, ``datasets.json``,
-        ``measured.csv``, ``statistics.json.gz``, ``claims.json``, ``cells.csv``, ``environment.json``,
+        ``measured.csv``, ``statistics.json.gz``, ``environment.json``,
         ``figures/learned-*.npz`` and the tables of its analyses.
     paper : Paper, optional
-        The study's paper: published cells, errata, names, layouts and figures.
+        The study's paper: citation and figures.
     each : callable
         ``map``, or a function like it that draws figures in parallel.
     overview : bool, default=False
@@ -107,7 +101,7 @@ def build_report(
         If ``scores.csv.gz`` is missing, or a file cannot be read or contradicts the scores.
     """
     report = load_report(study_dir)
-    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "find_metric": find_metric}
+    common = {"report": report, "many_methods": MANY_METHODS, "find_metric": find_metric}
     common |= {**header(report, paper), "overview": overview or (report.folder.parent / "index.html").is_file()}
     shown = sections(report, paper, each)
     rendered = [(section, template(section.template, common).render(section.content)) for section in shown]
@@ -115,24 +109,9 @@ def build_report(
 
 
 def header(report: ReportData, paper: Paper | None = None) -> dict[str, Any]:
-    """Return the variables of the head of the page: of a paper what it proposes and what we found, else the finding."""
-    common = {"about": paper, "facts": _facts(report), "unchecked": _unchecked(report), "answers": (), "figure": None}
-    if paper is None and not report.claims and not report.info.get("paper"):
-        return {**common, "of_paper": False, "finding": finding(report), **head(report)}
-    results = () if report.cells is None else tuple(report.cells.loc[report.cells["group"] == "result", "verdict"])
-    claims = claim_views(report)
-    return {
-        **common,
-        "of_paper": True,
-        "against": report.filled(paper.against) if paper else "",
-        "proposes": report.filled(paper.proposes) if paper else "",
-        "result": report.filled(paper.result) if paper else "",
-        "agreement": report.agreement,
-        "programs": program_views(report, paper.programs)[1] if paper else [],
-        "verdicts": tally(results),
-        "outcomes": outcomes(claims),
-        "own": [claim.id for claim in claims if claim.origin != "paper"],
-    }
+    """Return the variables of the head of the page: the finding, a figure, a short table, and the paper if any."""
+    about = {"paper": paper, "facts": _facts(report), "unchecked": _unchecked(report)}
+    return {**about, "finding": finding(report), **head(report)}
 
 
 def sections(report: ReportData, paper: Paper | None, each: Callable[..., Iterable[Any]] = map) -> list[Section]:
@@ -141,15 +120,13 @@ def sections(report: ReportData, paper: Paper | None, each: Callable[..., Iterab
     headline = next((view for view in views if view.table.metric == report.primary[0]), None)
     ranked = [view for view in views if view.comparison is not None and view.table.average_ranks]
     shown = [
-        Section("claims", "Ledger", _claims(report, paper)),
-        Section("paper", "Printed tables", _paper(report, paper)),
-        Section("figures", "Figures", _some(figures=_paper_figures(report, paper))),
         Section("shares", "Observed labels", _some(views=share_views(report))),
         Section("result", "Result", _some(headline=headline)),
         Section("ranks", "Ranks", {"ranked": ranked, "headline": headline} if ranked else {}),
         Section("metrics", "Metrics", {"views": views, "headline": headline}),
         Section("control", "Control", _some(view=control_view(report))),
         Section("variants", "Variants", _some(views=variant_views(report))),
+        Section("figures", "Figures", _some(figures=_paper_figures(report, paper))),
         Section("data", "Data", {"card_columns": _card_columns(report), "protocol": flat(report.info.get("protocol"))}),
         Section("learned", "Learned", _learned(report, each)),
         Section("costs", "Cost", _some(tables=cost_tables(report))),
@@ -157,14 +134,6 @@ def sections(report: ReportData, paper: Paper | None, each: Callable[..., Iterab
         Section("reproduce", "Reproduce", {"environment": flat(report.environment), "hours": core_hours(report)}),
     ]
     return [section for section in shown if section.content]
-
-
-def _claims(report: ReportData, paper: Paper | None) -> dict[str, Any]:
-    claims = claim_views(report, paper)
-    if not claims:
-        return {}
-    ids, programs = program_views(report, paper.programs if paper is not None else {})
-    return {"claims": claims, "judged": ids, "programs": programs}
 
 
 def _some(**content: Any) -> dict[str, Any]:
@@ -199,23 +168,6 @@ def _unchecked(report: ReportData) -> tuple[int, int] | None:
     path = report.folder / UNCHECKED
     counts = read_table(path, ["results", "equal"])[["results", "equal"]].sum() if path.is_file() else None
     return None if counts is None else (int(counts["results"]), int(counts["equal"]))
-
-
-def _paper(report: ReportData, paper: Paper | None) -> dict[str, Any]:
-    if report.cells is None or report.cells.empty:
-        return {}
-    tables = paper_tables(report, paper)
-    noted = {note.id for table in tables for note in table.notes}
-    return {
-        "verdicts": tally(report.cells["verdict"]),
-        "printed_method": functools.partial(names_on_page(report, paper), "method"),
-        "by_method": [one for one in agreement_by_method(report.cells) if one.comparable],
-        "tables": tables,
-        "friedman": friedman_tables(report, paper),
-        "rank_figures": paper_rank_figures(report, paper),
-        "misprints": other_notes(paper.errata, noted) if paper is not None else [],
-        "evidence": erratum_evidence(report, () if paper is None else paper.errata),
-    }
 
 
 def _paper_figures(report: ReportData, paper: Paper | None) -> list[tuple[str, list[Figure]]]:

@@ -1,4 +1,4 @@
-"""Comparison of methods over datasets by one metric: the single result that tables, diagrams and claims read."""
+"""Comparison of methods over datasets by one metric: the single result that tables and diagrams read."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
 ``scores.csv.gz`` holds a row per dataset, split, method and metric, ``keys.csv`` the first digits of the keys of the
 cells behind each dataset and method, in the order of the splits, ``tuned.csv`` what the searches chose,
 ``unfinished.csv`` the cells without a result, ``unchecked.csv`` how many were computed by files that have changed
-since, ``measured.csv`` seconds, memory and model size, which no stage rewrites, and ``cells.csv`` the verdict on every
-published cell. Numbers are read back to the last bit. Large files that DVC neither plots nor compares are compressed,
-which their name says.
+since, and ``measured.csv`` seconds, memory and model size, which no stage rewrites. Numbers are read back to the last
+bit. Large files that DVC neither plots nor compares are compressed, which their name says.
 """
 
 from __future__ import annotations

@@ -331,7 +331,7 @@ def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, m
 
 
 def test_the_page_over_all_studies_has_one_line_for_the_arena(folder, pages):
-    text = write_overview(folder.parent, lambda path: None).read_text(encoding="utf-8")
+    text = write_overview(folder.parent).read_text(encoding="utf-8")
     assert re.findall(r'<h2><a href="(.*?)">', text) == ["arena/index.html"]
     assert "of 9 are not told apart on 7 sets." in text
     assert "arena-tuned" not in text

@@ -110,7 +110,7 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
 
     Objective and gap belong to the convex problem. The printed results come from a few sweeps, far from its minimum;
     what comes nearest to them is ``penalty="l21"`` with an intercept, ``solver="cd"``, ``stop="step"`` and ``tol=0.4``
-    (conf/method/mlekelm_released.yaml).
+    (conf/method/mlekelm_rowsparse.yaml).
 
     References
     ----------

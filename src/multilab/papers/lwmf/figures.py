@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
-from multilab.papers.lwmf.checks import curve_area
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.figures import Figure, FigureSource
 from multilab.reports.figures.style import COLD, COLOURS, SOFT, WARM, new_axes, style_axes, styled
@@ -27,6 +27,12 @@ def feature_curves(report: ReportData, table: pd.DataFrame) -> Iterable[Figure]:
     """Return a figure per metric; legends give the area under each curve up to the number of selected features."""
     for metric, rows in table.groupby("metric", sort=False):
         yield _figure(report, rows, metric_title(str(metric)))
+
+
+def curve_area(curve: pd.Series) -> float:
+    """Return the mean height of a curve by the trapezoid rule."""
+    at, height = curve.index.to_numpy(dtype=float), curve.to_numpy()
+    return float(np.trapezoid(height, at) / (at[-1] - at[0])) if len(at) > 1 else float(height[0])
 
 
 @styled()
