@@ -85,7 +85,8 @@ def test_a_table_of_the_grid_is_the_mean_over_splits():
     rows = pd.DataFrame(
         {"method": "m", "dataset": "d", "split": [0, 1], "alpha": 1.0, "beta": 2.0, "lam": np.nan, "metric": "x"}
     ).assign(value=[1.0, 4.0])
-    assert sensitivity.finish(rows)["value"].tolist() == [2.5]
+    table = sensitivity.finish(rows)
+    assert table[["value", "split_0", "split_1"]].to_numpy().tolist() == [[2.5, 1.0, 4.0]]
 
 
 @pytest.mark.parametrize(("method", "algorithm"), [("mlwse_l1", "apg"), ("mlwse_l21", "bcd")])

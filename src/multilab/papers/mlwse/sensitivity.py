@@ -47,6 +47,9 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
 
 
 def finish(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over the splits."""
-    by = ["method", "dataset", *_PARAMETERS, "metric"]
-    return rows.groupby(by, sort=False, dropna=False)["value"].mean().reset_index()
+    """Return the means over the splits, and the value on each split in a column of its own: ``split_0`` and so on."""
+    point = ["method", "dataset", *_PARAMETERS, "metric"]
+    means = rows.groupby(point, sort=False, dropna=False)["value"].mean().reset_index()
+    for split, values in rows.groupby("split"):
+        means = means.merge(values[[*point, "value"]].rename(columns={"value": f"split_{split}"}), on=point, how="left")
+    return means
