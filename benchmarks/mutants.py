@@ -40,7 +40,7 @@ from common import CHECKOUT, checkout_copy
 
 LIST = CHECKOUT / "benchmarks" / "mutants.csv"
 CALLS = CHECKOUT / "benchmarks" / "data" / "calls.jsonl"
-PACKAGES = (*("methods", "metrics", "decision", "model_selection", "statistics", "claims", "models", "experiments"),)
+PACKAGES = (*("methods", "metrics", "decision", "model_selection", "statistics", "printed", "models", "experiments"),)
 LEAST, FILES, FIRST, WIDE = 8, 4, 30, 60.0
 """Mutants per package at least; files and tests tried first; CPU seconds of tests tried then."""
 UNKNOWN, NO_TEST = 120.0, 4

@@ -44,7 +44,7 @@ def test_every_command_explains_itself(words, capsys):
 def test_stages_that_only_dvc_calls_are_not_listed(capsys):
     assert main(["study", "--help"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
-    assert {"new", "run", "report", "claims", "publish"} <= set(listed)
+    assert {"new", "run", "report", "publish"} <= set(listed)
     assert not {"base-scores", "train", "analyses", "evaluate", "stats"} & set(listed)
 
 

@@ -151,13 +151,6 @@ def test_a_command_that_needs_more_names_the_packages_in_one_line(argv, core, ch
     assert set(map(plain_name, named)) <= set(map(plain_name, laboratory))
 
 
-def test_the_core_install_prints_the_claims_of_the_papers(core):
-    result = core("from multilab.cli import main; sys.exit(main(['study', 'claims']))")
-    assert result.returncode == 0, result.stderr
-    assert "not checked yet" in result.stdout
-    assert result.stderr == ""
-
-
 def test_the_core_install_lists_datasets_and_recommends_only_what_works(core):
     assert core("from multilab.cli import main; sys.exit(main(['datasets', 'list']))").returncode == 0
     help_text = core("from multilab.cli import main; sys.exit(main(['--help']))").stdout
