@@ -73,13 +73,17 @@ def test_differences_in_the_last_bits_are_ties():
     result = compare_pair(table, "a", "b", "max")
     assert (result.wins, result.ties, result.losses, result.p) == (0, 7, 0, 1.0)
     assert (result.low, result.difference, result.high) == (0.0, 0.0, 0.0)
+    better, worse = [0.1, 0.2, 0.5, 0.6, 0.7, 0.8], [0.3 - 0.2, 0.1]  # two of size 0.1 that differ in the last bit
+    noisy = pd.DataFrame({"a": [*better, 0.0, 0.0], "b": [0.0] * 6 + worse})
+    exact = pd.DataFrame({"a": [1, 2, 5, 6, 7, 8, 0, 0], "b": [0] * 6 + [1, 1]})
+    assert compare_pair(noisy, "a", "b", "max").p == compare_pair(exact, "a", "b", "max").p
 
 
 @pytest.mark.parametrize("direction", ["min", "max"])
 def test_on_splits_the_test_is_the_corrected_resampled_t_test(direction):
     rng = np.random.default_rng(0)
     a, b = (pd.Series(rng.normal(size=10), name=name) for name in "ab")
-    gain = (a - b if direction == "max" else b - a).to_numpy()
+    gain = (a - b if direction == "max" else b - a).to_numpy().round(12)
     result = compare_on_splits(a, b, direction, 3 / 7)
     assert (result.a, result.b, result.n) == ("a", "b", 10)
     assert result.p == corrected_resampled_p(gain, 3 / 7)

@@ -12,7 +12,7 @@ from multilab.statistics.errors import StatisticsError
 from multilab.statistics.resampled_t import corrected_resampled_interval, corrected_resampled_p
 from multilab.statistics.signed_rank import signed_rank_p
 
-_TIE = 1e-12  # values that differ by less are equal: processors differ in the last bits
+_DECIMALS = 12  # of differences: processors differ in the last bits, which must not order tied ones
 
 
 @dataclass(frozen=True)
@@ -149,13 +149,13 @@ def compare_on_splits(
 
 
 def _gains(a: pd.Series, b: pd.Series, direction: str, lacking: str) -> np.ndarray:
-    """Return by how much ``a`` is better, where both have a value; differences in the last bits are 0."""
+    """Return by how much ``a`` is better, where both have a value."""
     if direction not in ("min", "max"):
         raise StatisticsError(f'direction must be "min" or "max", got {direction!r}')
     gain = ((a - b) if direction == "max" else (b - a)).dropna().to_numpy(dtype=float)
     if len(gain) == 0:
         raise StatisticsError(lacking)
-    return np.where(np.abs(gain) < _TIE, 0.0, gain)
+    return gain.round(_DECIMALS)
 
 
 def _counts(gain: np.ndarray) -> tuple[int, int, int, int]:
