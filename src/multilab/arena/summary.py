@@ -33,7 +33,7 @@ PROPOSALS: Mapping[str, tuple[str, ...]] = {
     "lskmddm": ("lskmddm", "olskmddm", "rlskmddm"),
     "mlekelm": ("mlekelm",),
     "lwmf": ("lwmf",),
-    "imldf": ("imldf",),
+    "imldf": ("imldf_auxiliary",),
 }
 """Methods that a paper proposes, by the study of the paper."""
 

@@ -79,7 +79,7 @@ def compare_printed(tables: PublishedTables, ours: pd.DataFrame, conventions: st
     ).set_index(cells.index)
     scale, runs = found["scale"], found["runs"].fillna(1.0).clip(lower=1.0)
     same_rows = np.any([mask(cells, where) for where in aliases.same_rows], axis=0) if aliases.same_rows else False
-    sampling = (found["sampling"] * scale).where(~pd.Series(same_rows, index=cells.index)).fillna(0.0)
+    sampling = (found["sampling"].astype(float) * scale).where(~pd.Series(same_rows, index=cells.index)).fillna(0.0)
     variance = cells["std"].fillna(0.0) ** 2 / (aliases.runs or runs) + (found["std"].fillna(0.0) * scale) ** 2 / runs
     shown = pd.DataFrame(
         {
