@@ -56,7 +56,7 @@ def shell(tmp_path):
         ("multilab study evaluate --study lsk", ["lskmddm"]),
         ("multilab ga", ["gate"]),
         ("multilab gate --stud", ["--study"]),
-        ("multilab study report --study=mlwse-", ["mlwse-core"]),
+        ("multilab study report --study=mlwse-", ["mlwse-core", "mlwse-pruned"]),
         ("multilab study run --engine d", ["dask"]),
         ("multilab train engine=", ["engine=dask", "engine=local"]),
         ("multilab datasets show emo", ["emotions"]),

@@ -285,7 +285,7 @@ class Block(importlib.abc.MetaPathFinder):
 
 sys.meta_path.insert(0, Block())
 import pkgutil, importlib, multilab
-for package_name in ("core", "metrics", "datasets", "model_selection", "methods", "statistics", "claims"):
+for package_name in ("core", "metrics", "datasets", "model_selection", "methods", "statistics", "printed"):
     package = importlib.import_module(f"multilab.{package_name}")
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         # the first two read Parquet files, which needs pyarrow; the others need the extras `tabular-nets` and `xmc`
