@@ -16,7 +16,7 @@ from multilab.cells.method import Method
 from multilab.cells.store import Store
 from multilab.cli import main
 from multilab.metrics import registry
-from multilab.reports.tables.results import as_csv, as_latex, print_table, result_table, sweep_table
+from multilab.reports.tables.results import as_csv, as_latex, as_text, print_table, result_table
 
 TRAIN = ["protocol=kfold3", "publish=false", "metrics=[hamming_loss,macro_f1]"]
 
@@ -48,13 +48,17 @@ def row(dataset, method, loss, f1=0.5, settings=(), splits=2, expected=2, **more
     return ResultRow(dataset, "kfold5", method, settings, splits, expected, metrics, **more)
 
 
+def text_of(rows, metrics):
+    return as_text(result_table(rows, metrics))
+
+
 def lines_of(text):
     return {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.split()}
 
 
 def test_on_one_dataset_means_with_their_spread_the_best_marked():
     rows = [row("a", "mlknn", 0.2, seconds=3.25, warnings=2), row("a", "elm", 0.1, 0.4)]
-    lines = lines_of(sweep_table(rows, ["hamming_loss", "macro_f1"]))
+    lines = lines_of(text_of(rows, ["hamming_loss", "macro_f1"]))
     assert lines["mlknn"] == ["0.2000", "±0.0141", "0.5000", "±0.0000*", "3.2", "2"]
     assert lines["elm"] == ["0.1000", "±0.0141*", "0.4000", "±0.0000", "0.0", "0"]
     assert list(lines).index("elm") < list(lines).index("mlknn")  # sorted by the first metric
@@ -63,7 +67,7 @@ def test_on_one_dataset_means_with_their_spread_the_best_marked():
 def test_over_several_datasets_means_and_average_ranks():
     values = {"mlknn": (0.1, 0.3, 0.2), "elm": (0.2, 0.1, 0.3)}
     rows = [row(d, m, loss) for m, losses in values.items() for d, loss in zip("abc", losses, strict=True)]
-    lines = lines_of(sweep_table(rows, ["hamming_loss", "macro_f1"]))
+    lines = lines_of(text_of(rows, ["hamming_loss", "macro_f1"]))
     assert lines["mlknn"][:4] == ["0.2000*", "1.33*", "0.5000*", "0.0"]
     assert lines["elm"][:4] == ["0.2000*", "1.67", "0.5000*", "0.0"]
 
@@ -82,11 +86,11 @@ def test_over_several_datasets_the_best_value_of_each_column_is_marked():
 def test_what_is_missing_is_said_and_not_ranked():
     undefined = ResultRow("b", "kfold5", "mlknn", (), 2, 2, {"hamming_loss": (0.3, 0.3), "macro_f1": (float("nan"),)})
     rows = [row("a", "mlknn", 0.2), undefined, row("a", "elm", 0.1)]
-    text = sweep_table(rows, ["hamming_loss", "macro_f1"])
+    text = text_of(rows, ["hamming_loss", "macro_f1"])
     assert lines_of(text)["elm"][:2] == ["-", "-"]
     assert "elm: nothing on b; not ranked" in text
     assert "macro_f1 is not defined on b" in text
-    part = sweep_table([row("a", "mlknn", 0.2), row("a", "elm", 0.1, splits=1)], ["hamming_loss"])
+    part = text_of([row("a", "mlknn", 0.2), row("a", "elm", 0.1, splits=1)], ["hamming_loss"])
     assert "elm: 1 of 2 splits of a; not ranked" in part
     assert lines_of(part)["mlknn"][1].endswith("*")
     assert not lines_of(part)["elm"][1].endswith("*")
@@ -94,7 +98,7 @@ def test_what_is_missing_is_said_and_not_ranked():
 
 def test_settings_that_all_rows_share_stand_in_the_title():
     rows = [row("a", "mlknn", 0.2, settings=("seed=1", "k=3")), row("a", "mlknn", 0.1, settings=("seed=1",))]
-    title, *rest = sweep_table(rows, ["hamming_loss"]).splitlines()
+    title, *rest = text_of(rows, ["hamming_loss"]).splitlines()
     assert "seed=1" in title
     assert any(line.startswith("mlknn k=3") for line in rest)
     assert not any("seed" in line for line in rest)

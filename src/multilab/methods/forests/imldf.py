@@ -67,8 +67,8 @@ class IMLDF(MeasureAwareForest):
         of the paper), or the distance to the nearest threshold. None leaves this representation out.
     label_repr : {"aggregated", "per_interaction"} or None, default="aggregated"
         f^label, the label shares of the regions: their mean over the regions that contain the row (q features), or
-        those of each region (the formula of the paper; with the shares of all rows a column has one non-zero value only,
-        so a region yields q copies of its indicator). None leaves this representation out.
+        those of each region (the formula of the paper; with the shares of all rows, a column has one non-zero value
+        only, so a region yields q copies of its indicator). None leaves this representation out.
     label_shares : {"out_of_fold", "in_sample"}, default="out_of_fold"
         Which rows the label shares that a training row gets are of: those of the ``n_folds - 1`` parts of its cascade's
         training rows that it is not in, or all of them, itself included. A new row gets the shares of all.

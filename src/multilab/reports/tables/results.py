@@ -282,11 +282,6 @@ def print_result_table(table: ResultTable) -> None:
     Console().print(drawn)
 
 
-def sweep_table(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:
-    """Return the table of a sweep as plain text: methods x metrics, the best marked, seconds and warnings."""
-    return as_text(result_table(rows, metrics))
-
-
 def print_sweep(runs: Sequence[tuple[str, Sequence[Cell]]], metrics: Sequence[str]) -> None:
     """Print the table of the finished runs of a sweep: of each its conventions and its cells."""
     inventory, rows = Inventory(Store()), []
