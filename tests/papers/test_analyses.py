@@ -25,7 +25,7 @@ from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.metrics import score_all
 from multilab.papers.iterations import shown_iterations
 from multilab.papers.mlekelm import nystroem, sweeps
-from multilab.papers.mlwse import affinity, convergence, sensitivity, sparsity, table3
+from multilab.papers.mlwse import affinity, convergence, label_term, sensitivity, sparsity, table3
 from multilab.printed import Paper, PaperError, find, paper_names
 from multilab.printed.paper import PaperContent
 
@@ -121,6 +121,16 @@ def test_affinity_is_that_of_the_fitted_weights(inputs):
     expected = spearmanr(model.label_affinity_[above], (W.T @ W)[above]).statistic
     assert table.loc[1e-3, "correlation"] == pytest.approx(expected)
     assert table.loc[1e6, "smallest"] > 0.999 > table.loc[1e-3, "smallest"]  # a large beta makes all columns alike
+
+
+def test_the_label_term_is_timed_at_the_methods_beta_and_at_zero(inputs, monkeypatch):
+    fitted_at, fit = [], MLWSE.fit
+    monkeypatch.setattr(MLWSE, "fit", lambda self, X, y: fitted_at.append(self.beta) or fit(self, X, y))
+    made = unit(label_term, "mlwse_l21", {"repeats": 3})
+    table = frame(label_term, made)
+    assert table["beta"].tolist() == [1e-2, 0.0]
+    assert (table["seconds"] > 0).all()
+    assert fitted_at == [1e-2, 0.0] * 3  # in turns
 
 
 @pytest.mark.parametrize("method", ["mlwse_l1", "mlwse_l21"])
