@@ -37,6 +37,15 @@ SKLEARN = {
     "jaccard": lambda **w: sk.jaccard_score(TRUTH, DECISIONS, average="samples", zero_division=0, **w),
     "hamming_loss": lambda **w: sk.hamming_loss(TRUTH, DECISIONS, **w),
     "subset_accuracy": lambda **w: sk.accuracy_score(TRUTH, DECISIONS, **w),
+    "weighted_f1": lambda **w: sk.f1_score(TRUTH, DECISIONS, average="weighted", **w),
+    "macro_fbeta": lambda **w: sk.fbeta_score(TRUTH, DECISIONS, beta=2, average="macro", **w),
+    "micro_fbeta": lambda **w: sk.fbeta_score(TRUTH, DECISIONS, beta=2, average="micro", **w),
+    "example_fbeta": lambda **w: sk.fbeta_score(TRUTH, DECISIONS, beta=2, average="samples", zero_division=0, **w),
+    "macro_mcc": lambda **w: np.mean([sk.matthews_corrcoef(TRUTH[:, j], DECISIONS[:, j], **w) for j in range(Q)]),
+    "macro_balanced_accuracy": lambda **w: np.mean(
+        [sk.balanced_accuracy_score(TRUTH[:, j], DECISIONS[:, j], **w) for j in range(Q)]
+    ),
+    "macro_specificity": lambda **w: sk.recall_score(1 - TRUTH, 1 - DECISIONS, average="macro", **w),
     "macro_auc": lambda **w: sk.roc_auc_score(TRUTH, SCORES, average="macro", **w),
     "micro_auc": lambda **w: sk.roc_auc_score(TRUTH, SCORES, average="micro", **w),
     "macro_average_precision": lambda **w: sk.average_precision_score(TRUTH, SCORES, average="macro", **w),
@@ -47,7 +56,10 @@ SKLEARN = {
     "log_loss": lambda **w: np.mean([sk.log_loss(TRUTH[:, j], SCORES[:, j], **w) for j in range(Q)]),
     "brier_score": lambda **w: np.mean([sk.brier_score_loss(TRUTH[:, j], SCORES[:, j], **w) for j in range(Q)]),
 }
-OF_LABELS = ("macro_f1", "micro_f1", "example_f1", "macro_precision", "macro_recall", "jaccard")
+OF_LABELS = (
+    *("macro_f1", "micro_f1", "example_f1", "macro_precision", "macro_recall", "jaccard"),
+    *("weighted_f1", "macro_fbeta", "micro_fbeta", "example_fbeta"),
+)
 SCALES = (1 / 7, 1e-170, 1e300)  # the square of the last two is 0 or infinite
 
 
@@ -97,6 +109,8 @@ def test_a_weight_counts_a_row_as_often_as_it_says(name, conventions):
         ("precision_at_k", {"k": 2, "propensities": np.linspace(0.2, 1, Q)}),
         ("ndcg_at_k", {"k": 3, "propensities": np.linspace(0.2, 1, Q)}),
         ("recall_at_k", {"k": 1}),
+        ("hits_at_k", {"k": 2}),
+        ("map_at_k", {"k": 3}),
     ],
 )
 def test_weights_of_metrics_with_arguments(name, parameters):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -202,18 +202,26 @@ def _drawn_counts(
         seen = [sp.csr_array(truth.observed.rows(*part)) for part in blocks(n_rows, n_labels)]
         parts.append(sp.vstack(seen, format="csr").astype(np.int64))
     row_weights = truth.weights
-    of_rows = (counts.by_row.true, counts.by_row.predicted, counts.by_row.hits)
+    of_rows = tuple(getattr(counts.by_row, field.name) for field in fields(SetSizes))
     step = max(1, _WEIGHT_CELLS // n_rows)
     for first in range(0, n_draws, step):
         lines = rng.integers(0, n_rows, (min(step, n_draws - first), n_rows))
-        weights: Any = np.stack([np.bincount(drawn, minlength=n_rows) for drawn in lines])
-        if row_weights is not None:
-            weights = weights * row_weights
+        times = np.stack([np.bincount(drawn, minlength=n_rows) for drawn in lines])
+        weights: Any = times if row_weights is None else times * row_weights
         sums = [(part.T @ weights.T).T for part in parts]
+        numbers = sums if row_weights is None else [(part.T @ times.T).T for part in parts]
         for draw, drawn in enumerate(lines):
             rows = SetSizes(*(sizes[drawn] for sizes in of_rows))
             kept = sums[3][draw] > 0 if len(sums) > 3 else slice(None)
-            of_labels = SetSizes(*(part[draw][kept] for part in sums[:3]))
+            true, predicted, hits = (part[draw][kept] for part in sums[:3])
+            whole = sums[3][draw][kept] if len(sums) > 3 else weights[draw].sum()
+            n_whole = numbers[3][draw][kept] if len(sums) > 3 else n_rows
+            # where no cell is left, a difference of two sums of weights would be a rounding error
+            others = [
+                np.where(numbers[k][draw][kept] == n_whole, 0, np.maximum(whole - size, 0))
+                for k, size in enumerate((true, predicted))
+            ]
+            of_labels = SetSizes(true, predicted, hits, *others)
             shape, cells = (n_rows, of_labels.true.size), lengths[drawn]
             if row_weights is None:
                 yield DecisionCounts(shape, rows, of_labels, int(cells.sum()))

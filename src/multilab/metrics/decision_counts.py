@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+import math
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any, Protocol
 
 import numpy as np
 
+from multilab.metrics.errors import MetricError
 from multilab.metrics.label_sets import LabelSets
 
 
@@ -16,18 +19,33 @@ class _DecisionRows(Protocol):
 
 @dataclass(frozen=True)
 class SetSizes:
-    """Numbers of true labels, predicted labels and hits of each row (or each label).
+    """Sizes of the sets of true and predicted labels, and of the sets of the other labels, per row (or per label).
 
-    Integer arrays; of labels in weighted rows, sums of weights.
+    Integer arrays over the observed cells; of labels in weighted rows, sums of weights.
+
+    Attributes
+    ----------
+    true, predicted, hits : ndarray
+        Cells with the label, cells that are predicted, and cells that are both.
+    absent, unpredicted : ndarray
+        Cells without the label, and cells that are not predicted. Of weighted rows they are sums of their own: a
+        difference of two sums would be a rounding error where there is no such cell.
     """
 
     true: np.ndarray
     predicted: np.ndarray
     hits: np.ndarray
+    absent: np.ndarray
+    unpredicted: np.ndarray
 
     def total(self) -> SetSizes:
         """Return the sums over all rows (or labels), for micro averages."""
-        return SetSizes(*(np.atleast_1d(sizes.sum()) for sizes in (self.true, self.predicted, self.hits)))
+        return SetSizes(*(np.atleast_1d(getattr(self, field.name).sum()) for field in fields(self)))
+
+    def complement(self) -> SetSizes:
+        """Return the sizes with the two values of a label exchanged: hits are then the cells rightly not predicted."""
+        hits = np.maximum(self.unpredicted - (self.true - self.hits), 0)
+        return SetSizes(self.absent, self.unpredicted, hits, self.true, self.predicted)
 
     def precision(self, both_empty: float, one_empty: float) -> np.ndarray:
         """Return hits / predicted."""
@@ -40,6 +58,22 @@ class SetSizes:
     def f1(self, both_empty: float) -> np.ndarray:
         """Return 2 hits / (true + predicted)."""
         return safe_ratio(2 * self.hits, self.true + self.predicted, both_empty)
+
+    def fbeta(self, beta: float, both_empty: float) -> np.ndarray:
+        """Return (1 + beta^2) hits / (beta^2 true + predicted)."""
+        if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < beta < math.inf:
+            raise MetricError(f"`beta` must be a finite number > 0, got {beta!r}")
+        square = float(beta) ** 2
+        return safe_ratio((1 + square) * self.hits, square * self.true + self.predicted, both_empty)
+
+    def matthews(self) -> np.ndarray:
+        """Return the correlation of true and predicted labels, 0 where one of the two is constant."""
+        right, wrong = self.hits, self.predicted - self.hits
+        covariance = right * np.asarray(self.complement().hits, dtype=float) - wrong * (self.true - right)
+        spread = (
+            np.asarray(self.true, dtype=float) * self.absent * (np.asarray(self.predicted, float) * self.unpredicted)
+        )
+        return np.clip(safe_ratio(covariance, np.sqrt(spread), 0.0), -1, 1)
 
 
 @dataclass(frozen=True)
@@ -79,6 +113,7 @@ def count_decisions(truth: LabelSets, decisions: _DecisionRows) -> DecisionCount
     of_entries = None if weights is None else np.repeat(weights, np.diff(truth.indptr))
     row_predicted, row_hits = np.zeros((2, n_rows), dtype=np.int64)
     label_predicted, label_hits = np.zeros((2, n_labels), dtype=np.int64 if weights is None else np.float64)
+    others: Any = np.zeros((2, n_labels))  # cells of each label that are absent, and that are not predicted
     for start, stop, entries in truth.parts:
         predicted = decisions.rows(start, stop)
         hit = predicted[entries.lists, entries.positions]
@@ -87,13 +122,17 @@ def count_decisions(truth: LabelSets, decisions: _DecisionRows) -> DecisionCount
         row_hits[start:stop] = np.bincount(entries.lists[hit], minlength=stop - start)
         of_hits = None if weights is None else weights[start:stop][entries.lists[hit]]
         label_hits += np.bincount(entries.positions[hit], of_hits, n_labels)
-    return DecisionCounts(
-        truth.shape,
-        SetSizes(np.diff(truth.indptr), row_predicted, row_hits),
-        SetSizes(np.bincount(truth.indices, of_entries, n_labels), label_predicted, label_hits),
-        truth.n_cells,
-        weights,
-    )
+        if weights is not None:
+            seen = np.ones(predicted.shape, dtype=bool) if truth.observed is None else truth.observed.rows(start, stop)
+            others[1] += weights[start:stop] @ (seen & ~predicted)
+            seen[entries.lists, entries.positions] = False
+            others[0] += weights[start:stop] @ seen
+    row_true, label_true = np.diff(truth.indptr), np.bincount(truth.indices, of_entries, n_labels)
+    if weights is None:
+        others = truth.label_lengths - label_true, truth.label_lengths - label_predicted
+    of_rows = row_true, row_predicted, row_hits, truth.row_lengths - row_true, truth.row_lengths - row_predicted
+    of_labels = SetSizes(label_true, label_predicted, label_hits, *others)
+    return DecisionCounts(truth.shape, SetSizes(*of_rows), of_labels, truth.n_cells, weights)
 
 
 def safe_ratio(numerator: np.ndarray, denominator: np.ndarray, undefined: np.ndarray | float) -> np.ndarray:

@@ -308,6 +308,7 @@ def metric(
     source: str,
     conventions: tuple[str, ...] = (),
     skips: Skips = None,
+    low: float = 0.0,
     high: float = 1.0,
     filler: Fillers = None,
     group: Group = None,
@@ -320,7 +321,7 @@ def metric(
 
     Parameters
     ----------
-    title, direction, needs, source, conventions, skips, high, filler, group, ordered_like, mean_over
+    title, direction, needs, source, conventions, skips, low, high, filler, group, ordered_like, mean_over
         See :class:`Metric`.
     standard : bool, default True
         Whether ``score_all`` computes it, so that it is in :data:`METRICS`. A metric of a paper never is.
@@ -360,7 +361,7 @@ def metric(
         parameters = MappingProxyType({p.name: p.default for p in keyword_only})
         definition = doc.partition("\n\n")[0].replace("\n", " ").removeprefix(_SUMMARY).rstrip(".")
         rules = conventions, parameters, filler, group, ordered_like, mean_over
-        made = Metric(name, title, direction, 0.0, high, needs, skips, *rules, definition, source, function, formula)
+        made = Metric(name, title, direction, low, high, needs, skips, *rules, definition, source, function, formula)
         function.__doc__ = _document(made, doc)
         function.results_version = formula.results_version = version  # type: ignore[attr-defined]
         if formula.__module__.startswith("multilab.papers."):
