@@ -17,6 +17,7 @@ from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Decisions, blocks
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, checked_weights, observed_only, refuse_other_order
+from multilab.metrics.own_metrics import is_scorer
 from multilab.metrics.registry import defined, measure
 
 __all__ = ["BootstrapInterval", "bootstrap"]
@@ -78,8 +79,9 @@ def bootstrap(
     Parameters
     ----------
     metric : str or callable
-        Name of a metric, or a function ``metric(Y, given, **parameters) -> float`` of your own, which gets the rows of
-        each draw, and ``sample_weight`` and ``labels`` if these are given (but neither ``conventions`` nor ``y_mask``).
+        Name of a metric, a scorer, or a function ``metric(Y, given, **parameters) -> float`` of your own, which gets
+        the rows of each draw, and ``sample_weight`` and ``labels`` if these are given (but neither ``conventions`` nor
+        ``y_mask``).
     Y : array-like or sparse, shape (n_rows, n_labels)
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     given : array-like or sparse, shape (n_rows, n_labels)
@@ -131,7 +133,8 @@ def bootstrap(
             raise MetricError("y_mask is for metrics by name: mark unobserved cells in Y for a function of your own")
         if labels is not None:
             parameters["labels"] = labels
-        values_of = _values_of_function(metric, Y, given, sample_weight, parameters, rng, n_draws)
+        function = defined(metric).function if is_scorer(metric) else metric
+        values_of = _values_of_function(function, Y, given, sample_weight, parameters, rng, n_draws)
         return _interval(*values_of, level, str(metric))
     chosen, definition = resolve(conventions), defined(metric)
     truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
