@@ -25,7 +25,7 @@ from multilab.core.messages import unknown_name
 from multilab.core.parallel import workers
 from multilab.datasets.embeddings import embedded_frame
 from multilab.datasets.errors import DatasetWarning
-from multilab.methods.base import MultiLabelClassifier
+from multilab.methods.base import MultiLabelClassifier, refuse_cell_weights
 from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names
 from multilab.metrics.own_metrics import MetricLike
 from multilab.metrics.registry import ALL_METRICS, by_name, defined
@@ -265,6 +265,7 @@ class AutoMultiLabel(MultiLabelClassifier):
             groups = np.asarray(groups)
             group_matrix(groups, _num_samples(X))  # refuses other lengths and missing values
         if weights is not None:
+            refuse_cell_weights(weights, type(self).__name__)
             try:
                 weights = _check_sample_weight(np.asarray(weights), X, dtype=np.float64, ensure_non_negative=True)
                 if not weights.any():

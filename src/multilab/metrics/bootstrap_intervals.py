@@ -138,6 +138,7 @@ def bootstrap(
         return _interval(*values_of, level, str(metric))
     chosen, definition = resolve(conventions), defined(metric)
     truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
+    truth.refuse_cell_weights("bootstrap")
     if definition.needs == "decisions":
         truth, decisions = observed_only(truth, truth.chosen(Decisions(given), "decisions"))
         sample: Any = count_decisions(truth, decisions)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from multilab.metrics.errors import MetricError
+from multilab.metrics.inputs import Entries
 from multilab.metrics.label_sets import LabelSets
 
 
@@ -85,12 +86,14 @@ class DecisionCounts:
     shape : tuple of int
         (n_rows, n_labels).
     by_row, by_label : SetSizes
-        Arrays of shape (n_rows,) and (n_labels,), over the observed cells. A row is one in ``by_row``, whatever its
-        weight; in ``by_label`` it counts by its weight.
+        Arrays of shape (n_rows,) and (n_labels,), over the observed cells. A cell is one in ``by_row``, whatever its
+        weight; in ``by_label`` it counts by its weight or that of its row.
     n_cells : int or float
-        Number of observed cells, each counted by the weight of its row.
+        Number of observed cells, each counted by its weight.
     weights : ndarray of float, shape (n_rows,), or None
         Weights of the rows, > 0, for means over rows. None: all are 1.
+    truth : LabelSets or None
+        The true labels; None for a draw of rows.
     """
 
     shape: tuple[int, int]
@@ -98,10 +101,14 @@ class DecisionCounts:
     by_label: SetSizes
     n_cells: float
     weights: np.ndarray | None = None
+    truth: LabelSets | None = None
 
     @property
     def share_wrong(self) -> float:
         """Wrongly decided cells / all cells."""
+        if self.truth is not None and self.truth.cell_weights is not None:
+            of_labels = self.by_label
+            return float((of_labels.true + of_labels.predicted - 2 * of_labels.hits).sum()) / self.n_cells
         wrong = self.by_row.true + self.by_row.predicted - 2 * self.by_row.hits
         return float(wrong.sum() if self.weights is None else self.weights @ wrong) / self.n_cells
 
@@ -109,30 +116,44 @@ class DecisionCounts:
 def count_decisions(truth: LabelSets, decisions: _DecisionRows) -> DecisionCounts:
     """Count true labels, predicted labels and hits of every row and label, one block of rows at a time."""
     n_rows, n_labels = truth.shape
-    weights = truth.weights
-    of_entries = None if weights is None else np.repeat(weights, np.diff(truth.indptr))
     row_predicted, row_hits = np.zeros((2, n_rows), dtype=np.int64)
-    label_predicted, label_hits = np.zeros((2, n_labels), dtype=np.int64 if weights is None else np.float64)
-    others: Any = np.zeros((2, n_labels))  # cells of each label that are absent, and that are not predicted
+    weighted = truth.weights is not None or truth.cell_weights is not None
+    of_labels: Any = np.zeros((5, n_labels), dtype=np.float64 if weighted else np.int64)
     for start, stop, entries in truth.parts:
         predicted = decisions.rows(start, stop)
         hit = predicted[entries.lists, entries.positions]
         row_predicted[start:stop] = predicted.sum(axis=1)
-        label_predicted += predicted.sum(axis=0) if weights is None else weights[start:stop] @ predicted
         row_hits[start:stop] = np.bincount(entries.lists[hit], minlength=stop - start)
-        of_hits = None if weights is None else weights[start:stop][entries.lists[hit]]
-        label_hits += np.bincount(entries.positions[hit], of_hits, n_labels)
-        if weights is not None:
-            seen = np.ones(predicted.shape, dtype=bool) if truth.observed is None else truth.observed.rows(start, stop)
-            others[1] += weights[start:stop] @ (seen & ~predicted)
-            seen[entries.lists, entries.positions] = False
-            others[0] += weights[start:stop] @ seen
-    row_true, label_true = np.diff(truth.indptr), np.bincount(truth.indices, of_entries, n_labels)
-    if weights is None:
-        others = truth.label_lengths - label_true, truth.label_lengths - label_predicted
+        of_labels += _of_labels(truth, predicted, entries, hit, start, stop)
+    row_true = np.diff(truth.indptr)
+    if not weighted:  # the last two are differences, which are exact
+        of_labels[3:] = truth.label_lengths - of_labels[:2]
     of_rows = row_true, row_predicted, row_hits, truth.row_lengths - row_true, truth.row_lengths - row_predicted
-    of_labels = SetSizes(label_true, label_predicted, label_hits, *others)
-    return DecisionCounts(truth.shape, SetSizes(*of_rows), of_labels, truth.n_cells, weights)
+    return DecisionCounts(truth.shape, SetSizes(*of_rows), SetSizes(*of_labels), truth.n_cells, truth.weights, truth)
+
+
+def _of_labels(
+    truth: LabelSets, predicted: np.ndarray, entries: Entries, hit: np.ndarray, start: int, stop: int
+) -> np.ndarray:
+    """Return the sizes of `SetSizes` by label of a block of rows, shape (5, n_labels); the last two only of weights."""
+    n_labels, lists, positions = predicted.shape[1], entries.lists, entries.positions
+    weights, cells = truth.weights, truth.cell_weights
+    if weights is None and cells is None:
+        none = np.zeros(n_labels, dtype=np.int64)
+        true, hits = (np.bincount(positions[chosen], minlength=n_labels) for chosen in (slice(None), hit))
+        return np.stack([true, predicted.sum(axis=0), hits, none, none])
+    seen = np.ones(predicted.shape, dtype=bool) if truth.observed is None else truth.observed.rows(start, stop)
+    absent = seen.copy()
+    absent[lists, positions] = False
+    parts = predicted, absent, seen & ~predicted
+    if cells is not None:
+        block = cells.rows(start, stop)
+        of_entries, sums = block[lists, positions], [(block * part).sum(axis=0) for part in parts]
+    else:
+        assert weights is not None
+        of_entries, sums = weights[start:stop][lists], [weights[start:stop] @ part for part in parts]
+    true, hits = (np.bincount(positions[chosen], of_entries[chosen], n_labels) for chosen in (slice(None), hit))
+    return np.stack([true, sums[0], hits, *sums[1:]])
 
 
 def safe_ratio(numerator: np.ndarray, denominator: np.ndarray, undefined: np.ndarray | float) -> np.ndarray:

@@ -19,7 +19,16 @@ _RIJSBERGEN = "van Rijsbergen, Information Retrieval, 2nd ed., 1979, chapter 7"
 _MATTHEWS = "Matthews, Biochimica et Biophysica Acta 405 (1975)"
 
 
-@metric("Hamming loss", "min", "decisions", group="example", mean_over="cells", source=_SCHAPIRE, filler="decisions")
+@metric(
+    "Hamming loss",
+    "min",
+    "decisions",
+    group="example",
+    mean_over="cells",
+    source=_SCHAPIRE,
+    filler="decisions",
+    cell_weights=True,
+)
 def hamming_loss(counts: DecisionCounts, conventions: Conventions) -> float:
     """Return the share of wrongly decided cells of the matrix.
 
@@ -190,6 +199,7 @@ def example_f1(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     source=_YANG,
     conventions=("macro_both_empty",),
     filler="decisions",
+    cell_weights=True,
 )
 def macro_f1(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of 2 tp / (2 tp + fp + fn).
@@ -216,6 +226,7 @@ def macro_f1(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     source=_YANG,
     conventions=("micro_both_empty",),
     filler="decisions",
+    cell_weights=True,
 )
 def micro_f1(counts: DecisionCounts, conventions: Conventions) -> float:
     """Return the ratio 2 tp / (2 tp + fp + fn) over all cells.
@@ -244,6 +255,7 @@ def micro_f1(counts: DecisionCounts, conventions: Conventions) -> float:
     conventions=("macro_both_empty", "one_empty"),
     standard=False,
     filler="decisions",
+    cell_weights=True,
 )
 def macro_precision(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of hits / predicted rows.
@@ -272,6 +284,7 @@ def macro_precision(counts: DecisionCounts, conventions: Conventions) -> np.ndar
     conventions=("macro_both_empty", "one_empty"),
     standard=False,
     filler="decisions",
+    cell_weights=True,
 )
 def macro_recall(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of hits / true rows.
@@ -297,6 +310,7 @@ def macro_recall(counts: DecisionCounts, conventions: Conventions) -> np.ndarray
     source="scikit-learn, f1_score with average='weighted'",
     conventions=("macro_both_empty",),
     standard=False,
+    cell_weights=True,
 )
 def weighted_f1(counts: DecisionCounts, conventions: Conventions) -> Value:
     """Return the mean over labels of F1, each label weighted by its number of relevant rows.
@@ -328,6 +342,7 @@ def weighted_f1(counts: DecisionCounts, conventions: Conventions) -> Value:
     conventions=("macro_both_empty",),
     standard=False,
     filler="decisions",
+    cell_weights=True,
 )
 def macro_fbeta(counts: DecisionCounts, conventions: Conventions, *, beta: float = 2.0) -> np.ndarray:
     """Return the mean over labels of (1 + beta^2) tp / ((1 + beta^2) tp + beta^2 fn + fp).
@@ -361,6 +376,7 @@ def macro_fbeta(counts: DecisionCounts, conventions: Conventions, *, beta: float
     conventions=("micro_both_empty",),
     standard=False,
     filler="decisions",
+    cell_weights=True,
 )
 def micro_fbeta(counts: DecisionCounts, conventions: Conventions, *, beta: float = 2.0) -> float:
     """Return the ratio (1 + beta^2) tp / ((1 + beta^2) tp + beta^2 fn + fp) over all cells.
@@ -425,6 +441,7 @@ def example_fbeta(counts: DecisionCounts, conventions: Conventions, *, beta: flo
     mean_over="labels",
     source=_MATTHEWS,
     standard=False,
+    cell_weights=True,
 )
 def macro_mcc(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of the correlation of true and predicted values.
@@ -451,6 +468,7 @@ def macro_mcc(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     mean_over="cells",
     source=_MATTHEWS,
     standard=False,
+    cell_weights=True,
 )
 def micro_mcc(counts: DecisionCounts, conventions: Conventions) -> float:
     """Return the correlation of true and predicted values over all cells.
@@ -477,6 +495,7 @@ def micro_mcc(counts: DecisionCounts, conventions: Conventions) -> float:
     source="Brodersen, Ong, Stephan & Buhmann, ICPR 2010",
     standard=False,
     filler="decisions",
+    cell_weights=True,
 )
 def macro_balanced_accuracy(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of (recall + specificity) / 2.
@@ -506,6 +525,7 @@ def macro_balanced_accuracy(counts: DecisionCounts, conventions: Conventions) ->
     conventions=("macro_both_empty", "one_empty"),
     standard=False,
     filler="decisions",
+    cell_weights=True,
 )
 def macro_specificity(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of tn / (tn + fp), the share of the rows without the label that are not predicted.

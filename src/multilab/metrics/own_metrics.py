@@ -122,6 +122,7 @@ def _function(
         y_mask: Any = None,
     ) -> float:
         truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
+        truth.refuse_cell_weights(title)
         if truth.observed is not None:
             raise MetricError(f"metric {title}: its function takes complete labels, and some of Y were not observed")
         if truth.weights is not None and not weighted:

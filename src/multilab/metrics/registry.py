@@ -164,6 +164,8 @@ class Metric:
         ``function(Y, scores or decisions, conventions, *, sample_weight, labels, y_mask, **parameters)``.
     formula : callable
         ``formula(ranking or counts, conventions, **parameters)``, the decorated function.
+    cell_weights : bool
+        Whether it is a sum over cells, of which each may have a weight: computed from ``counts.by_label`` alone.
     counted : bool
         Whether the formula is one of counts or ranks. False for a function of one's own, which has no other than
         ``function``.
@@ -186,6 +188,7 @@ class Metric:
     source: str
     function: Callable[..., float]
     formula: Formula
+    cell_weights: bool = False
     counted: bool = True
 
     @property
@@ -203,8 +206,12 @@ class Metric:
         Raises
         ------
         MetricError
-            If rows have weights, which the formula of a mean over rows did not use.
+            If rows have weights, which the formula of a mean over rows did not use, or cells have weights and it is no
+            sum over cells.
         """
+        truth = counts_or_ranking.truth
+        if truth is not None and not self.cell_weights:
+            truth.refuse_cell_weights(self.name)
         result = self.formula(counts_or_ranking, conventions, **parameters)
         weights, unit = counts_or_ranking.weights, 1.0
         if isinstance(result, Mean):
@@ -343,8 +350,8 @@ Y : array-like or sparse, shape (n_rows, n_labels)
     {what}
 conventions : str or Conventions, default "default"
     A preset or your own rules, see :class:`Conventions`. {conventions}
-sample_weight : array-like of shape (n_rows,), optional
-    Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+sample_weight : array-like of shape (n_rows,){cells}, optional
+    Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.{of_cells}
 labels : sequence of int or str, optional
     The labels to measure, by position, or by name where Y is a data frame. None: all.
 y_mask : array-like or sparse, shape (n_rows, n_labels), optional
@@ -385,6 +392,7 @@ def metric(
     group: Group = None,
     ordered_like: str | None = None,
     mean_over: MeanOver = None,
+    cell_weights: bool = False,
     standard: bool = True,
     version: int = 1,
 ) -> Callable[[Formula], Callable[..., float]]:
@@ -392,7 +400,7 @@ def metric(
 
     Parameters
     ----------
-    title, direction, needs, source, conventions, skips, low, high, filler, group, ordered_like, mean_over
+    title, direction, needs, source, conventions, skips, low, high, filler, group, ordered_like, mean_over, cell_weights
         See :class:`Metric`.
     standard : bool, default True
         Whether ``score_all`` computes it, so that it is in :data:`METRICS`. A metric of a paper never is.
@@ -432,7 +440,9 @@ def metric(
         parameters = MappingProxyType({p.name: p.default for p in keyword_only})
         definition = doc.partition("\n\n")[0].replace("\n", " ").removeprefix(_SUMMARY).rstrip(".")
         rules = conventions, parameters, filler, group, ordered_like, mean_over
-        made = Metric(name, title, direction, low, high, needs, skips, *rules, definition, source, function, formula)
+        made = Metric(
+            name, title, direction, low, high, needs, skips, *rules, definition, source, function, formula, cell_weights
+        )
         function.__doc__ = _document(made, doc)
         function.results_version = formula.results_version = version  # type: ignore[attr-defined]
         if formula.__module__.startswith("multilab.papers."):
@@ -525,5 +535,9 @@ def _document(made: Metric, doc: str) -> str:
         high="the number of labels" if made.high == float("inf") else f"{made.high:g}",
         better="larger" if made.direction == "max" else "smaller",
         source=made.source,
+        cells=" or (n_rows, n_labels)" if made.cell_weights else "",
+        of_cells=" Or weights of\n    the single cells; a label of weight 0 counts as not observed."
+        if made.cell_weights
+        else "",
     )
     return f"{text.strip()}\n\n{sections}\n{examples}{code}".rstrip() + "\n"

@@ -56,8 +56,9 @@ def score_all(
     metrics : iterable of str or callable, optional
         Names of metrics, with their default parameters, also those that are not in :data:`METRICS`; scorers; functions
         of your own, see the guide page *your own metric*.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+    sample_weight : array-like of shape (n_rows,) or (n_rows, n_labels), optional
+        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all. Weights of the
+        single cells are for metrics that are sums over cells.
     labels : sequence of int or str, optional
         The labels to measure, by position, or by name where Y is a data frame. None: all.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional

@@ -68,6 +68,8 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
 
     **Missing labels**: each label is fitted on the rows that observe it.
 
+    **Weights of shape (n, q)**: the classifier of a label gets its column; a label of weight 0 is not observed.
+
     **Batches of rows** need a base classifier with ``partial_fit``, such as `SGDClassifier`, and no calibration; the
     result is that of its ``partial_fit`` on the same batches in the same order. Shuffle them where they are sorted:
     stochastic gradients follow the last rows they saw.
@@ -95,6 +97,7 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
     """
 
     _sparse_labels: ClassVar[Layout | None] = "csc"
+    _accepts_cell_weights = True
 
     def __init__(
         self,
@@ -114,7 +117,7 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
         base = self._base()
         weights = Weights.of(sample_weight, self.label_weight, Y.shape[1])
         check_base(base, self.calibration, weights)
-        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, sample_weight)
+        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, weights.rows)
         matrix = self._inputs.training().matrix
         # libsvm and the BLAS release the interpreter lock: threads share the one kernel matrix
         self._labels = parallel(self.n_jobs, prefer="threads")(

@@ -55,6 +55,8 @@ class ClassifierChain(WeightedPartialClassifier):
     **Missing labels**: a link is fitted on the rows that observe its label. As a feature of later links an unobserved
     label is the decision of its own link, as in prediction; that link has not seen the row.
 
+    **Weights of shape (n, q)**: a link gets the column of its label; a label of weight 0 is not observed.
+
     ``gamma="scale"`` of an SVC is computed from the features alone and kept for all of the chain. Plain
     ``SVC(gamma="scale")`` on [X, labels], as in scikit-multilearn, recomputes it at each link; the
     difference is of the order of q / d, and one kernel matrix serves all links here.
@@ -79,6 +81,7 @@ class ClassifierChain(WeightedPartialClassifier):
     """
 
     _sparse_labels: ClassVar[Layout | None] = "csc"
+    _accepts_cell_weights = True
 
     def __init__(
         self,
@@ -100,7 +103,7 @@ class ClassifierChain(WeightedPartialClassifier):
         check_base(base, self.calibration, weights)
         self.order_ = self._chain_order()
         self._Y = Y  # its columns are features of later links, complete when they are used
-        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, sample_weight)
+        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, weights.rows)
         table = self._inputs.training()
         self._links = []
         for label in self.order_:
