@@ -378,6 +378,10 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         """Return "probability" (threshold 0.5), "margin" (0), or "score" (``threshold``, an argument of the class)."""
         return "probability"
 
+    def _decides_by_threshold(self) -> bool:
+        """Return whether a label is assigned where its score reaches `_threshold`."""
+        return True
+
     def _threshold(self) -> float:
         """Return the score from which on a label is assigned."""
         kind = self._score_kind()

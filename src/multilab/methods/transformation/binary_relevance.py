@@ -19,6 +19,7 @@ from multilab.methods.transformation._binary import (
     check_base,
     check_calibration,
     fit_label,
+    has_own_threshold,
     score_kind,
     seeded,
 )
@@ -58,7 +59,9 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
     Notes
     -----
     A label with one class in training (with "sigmoid": with a single member of the rarer class) has a
-    constant score, that of the larger class. Labels are assigned at probability >= 0.5 or margin >= 0.
+    constant score, that of the larger class. Labels are assigned at probability >= 0.5 or margin >= 0. A base with a
+    threshold of its own (scikit-learn's `FixedThresholdClassifier` and `TunedThresholdClassifierCV`, also in a pipeline
+    or a search) decides itself, label by label; scores stay as they are.
 
     **Early stopping** is that of the base: with ``early_stopping=True`` (scikit-learn) or ``early_stopping_rounds``
     (XGBoost, LightGBM, CatBoost) each label stops at its own iteration. scikit-learn holds out rows of the label; the
@@ -191,6 +194,14 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
 
     def _score_kind(self) -> str:
         return score_kind(self._base(), self.calibration)
+
+    def _decides_by_threshold(self) -> bool:
+        return not has_own_threshold(self._base())
+
+    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        matrix = self._inputs.query(X).matrix
+        scores, decisions = zip(*(label.predict(matrix, self._threshold()) for label in self._labels), strict=True)
+        return np.column_stack(scores), np.column_stack(decisions)
 
     def _scores(self, X: Any) -> np.ndarray:
         matrix = self._inputs.query(X).matrix

@@ -11,7 +11,14 @@ from sklearn.utils import check_random_state
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, WeightedPartialClassifier
 from multilab.methods.labels import Layout, label_column
-from multilab.methods.transformation._binary import Calibration, check_base, fit_label, score_kind, seeded
+from multilab.methods.transformation._binary import (
+    Calibration,
+    check_base,
+    fit_label,
+    has_own_threshold,
+    score_kind,
+    seeded,
+)
 from multilab.methods.transformation._inputs import make_inputs
 
 __all__ = ["ClassifierChain"]
@@ -48,7 +55,8 @@ class ClassifierChain(WeightedPartialClassifier):
 
     Notes
     -----
-    Hard decisions (score >= 0.5, margin >= 0) are passed on, as in the paper and in scikit-multilearn.
+    Hard decisions (score >= 0.5, margin >= 0) are passed on, as in the paper and in scikit-multilearn; those of a base
+    with a threshold of its own are its own, as in `BinaryRelevance`.
 
     **Early stopping** of each link: as in `BinaryRelevance`.
 
@@ -121,7 +129,7 @@ class ClassifierChain(WeightedPartialClassifier):
         """
         hidden = column < 0
         if hidden.any():
-            column[hidden] = self._decide(self._links[-1].scores(matrix))[hidden]
+            column[hidden] = self._links[-1].predict(matrix, self._threshold())[1][hidden]
 
     def _chain_order(self) -> np.ndarray:
         labels = np.arange(self.n_labels_)
@@ -142,11 +150,18 @@ class ClassifierChain(WeightedPartialClassifier):
     def _score_kind(self) -> str:
         return score_kind(self._base(), self.calibration)
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _decides_by_threshold(self) -> bool:
+        return not has_own_threshold(self._base())
+
+    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         table = self._inputs.query(X)
         scores = np.empty((X.shape[0], self.n_labels_))
+        decisions = np.empty(scores.shape, dtype=bool)
         for position, (label, link) in enumerate(zip(self.order_, self._links, strict=True)):
-            scores[:, label] = link.scores(table.matrix)
+            scores[:, label], decisions[:, label] = link.predict(table.matrix, self._threshold())
             if position + 1 < self.n_labels_:
-                table.append(self._decide(scores[:, label]), label_column(self._Y, label))
-        return scores
+                table.append(decisions[:, label], label_column(self._Y, label))
+        return scores, decisions
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return self._predict(X)[0]
