@@ -1,11 +1,14 @@
 """Decisions of any multi-label classifier, tuned on held-out scores."""
 
+import warnings
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.stats import binom
 
+from multilab.core.messages import printable
+from multilab.core.text import listed
 from multilab.decision._held_out import HeldOutClassifier, HeldOutScores
 from multilab.decision.calibrated import CalibrationMethod, fit_calibration
 from multilab.decision.expected_f1 import expected_f1_decisions
@@ -85,6 +88,8 @@ class TunedThresholdClassifier(HeldOutClassifier):
         +inf means never, the most negative number always.
     k_ : int
         Labels per row, with "top_k" only.
+    unreached_ : ndarray of int
+        Labels for which no threshold reaches the ``guarantee``, with that only; `fit` warns of them.
     folds_ : list of (train, test) or None
         Folds of the held-out scores; None if the estimator was fitted already.
     n_features_in_, n_labels_, classes_
@@ -116,7 +121,8 @@ class TunedThresholdClassifier(HeldOutClassifier):
     cells are ignored. With "top_k", the k labels are those with the highest scores among all.
 
     **Guarantee.** "recall" uses the exact binomial bound, "precision" Learn then Test with Bonferroni's correction; if
-    no threshold can be guaranteed, every row is assigned (recall) or none (precision). It holds for rows of the
+    no threshold can be guaranteed for a label, it is assigned to every row (recall) or to none (precision), and `fit`
+    warns. It holds for rows of the
     distribution of the held-out rows and for the models that scored these: exactly with "prefit", as an
     approximation with folds, since the final estimator is another model, fitted on more rows. It takes no
     ``sample_weight``.
@@ -219,7 +225,7 @@ class TunedThresholdClassifier(HeldOutClassifier):
         counted = held.weights > 0
         self._never = ~(held.Y[counted] == 1).any(axis=0)
         self._always = ~self._never & ~(held.Y[counted] == 0).any(axis=0)
-        for name in ("thresholds_", "k_"):
+        for name in ("thresholds_", "k_", "unreached_"):
             if hasattr(self, name):
                 delattr(self, name)
         held = held._replace(scores=self._with_constants(scores))
@@ -277,10 +283,30 @@ class TunedThresholdClassifier(HeldOutClassifier):
                 raise MethodError("`guarantee` counts rows and takes no sample_weight")
             measure, level = self.guarantee
             curves = guaranteed(curves, measure, level, self.confidence)
+            self._warn_of_unreached(curves, measure, level)
         thresholds = curves.thresholds(self._cuts(curves, held, observed))
         if self.guard:
-            return guarded(curves, thresholds, weights, SHRINKAGE if self.objective == "macro_f1" else 0.0)
+            is_macro = metric_of_decisions(self.objective).name == "macro_f1"
+            return guarded(curves, thresholds, weights, SHRINKAGE if is_macro else 0.0)
         return thresholds
+
+    def _warn_of_unreached(self, curves: LabelCurves, measure: str, level: float) -> None:
+        """Keep, and name in a warning, the labels for which no threshold is allowed; constant labels have none."""
+        if measure == "recall":  # but the one below all scores
+            reached = (curves.allowed[:-1] & (curves.ordered > -np.inf)).any(axis=0)
+            instead = "assigned to every row"
+        else:
+            reached, instead = curves.allowed[1:].any(axis=0), "assigned to no row"
+        self.unreached_ = np.flatnonzero(~reached & ~self._never & ~self._always)
+        if self.unreached_.size:
+            known = getattr(self, "label_names_", None)
+            names = [f"label {j}" if known is None else printable(known[j]) for j in self.unreached_]
+            warnings.warn(
+                f"no threshold has a {measure} of at least {level:g} with confidence {self.confidence:g} for "
+                f"{listed(names)}: {instead}; give a lower level, or more rows",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _cuts(self, curves: LabelCurves, held: HeldOutScores, observed: np.ndarray | None) -> np.ndarray:
         """Return the cut of each label."""
