@@ -179,7 +179,6 @@ def used_by(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
 def capabilities(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
     """Return a row of the capability table: what the tags, the methods and the method files say."""
     from sklearn.utils import get_tags
-    from sklearn.utils.validation import has_fit_parameter
 
     estimator: Any = cls()
     tags, parameters, names = get_tags(estimator), estimator.get_params(deep=False), used_by(cls, files)
@@ -191,7 +190,7 @@ def capabilities(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
         kind,
         "yes" if tags.input_tags.sparse else "no",
         "yes" if tags.input_tags.allow_nan else "no",
-        "yes" if has_fit_parameter(estimator, "sample_weight") else "no",
+        takes_weights(cls, estimator),
         learns_from_missing(cls),
         learns_from_batches(cls, tags),
         ", ".join(text for name, text in scores.items() if hasattr(estimator, name)) or "–",
@@ -200,6 +199,15 @@ def capabilities(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
         ", ".join(f"``{name}``" for name in names) or "–",
         "yes" if any(files[name].get("search") for name in names) else "no",
     ]
+
+
+def takes_weights(cls: type, estimator: Any) -> str:
+    """Return whether ``fit`` takes weights of rows, and of the labels of each row."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    if not has_fit_parameter(estimator, "sample_weight"):
+        return "no"
+    return "yes, also (n, q)" if getattr(estimator, "_accepts_cell_weights", False) else "yes"
 
 
 def learns_from_missing(cls: type) -> str:
@@ -239,8 +247,9 @@ def methods() -> str:
         "(``conf/method``) that use them. ``from multilab.methods import MLkNN`` imports an estimator; ``multilab "
         "methods show mlknn`` prints a method file.\n",
         "Each family has a line per estimator and a table of what it accepts. *Weights*: ``fit`` takes "
-        "``sample_weight`` (of wrappers: if the base estimator does). *Missing labels*: it learns from partially "
-        "observed ones (:doc:`/guide/missing-labels`). *Batches*: it learns from batches of rows "
+        "``sample_weight`` (of wrappers: if the base estimator does), *(n, q)*: also one for each label of a row. "
+        "*Missing labels*: it learns from partially observed ones (:doc:`/guide/missing-labels`). "
+        "*Batches*: it learns from batches of rows "
         "(:doc:`/guide/many-labels`). *Scores*: probabilities (``predict_proba``) or margins "
         "(``decision_function``). *Random*: there is a ``random_state``. *Search space*: ``multilab tune`` has one.\n",
     ]

@@ -15,7 +15,8 @@ import pandas as pd
 
 from multilab.core import MultilabError
 from multilab.metrics import METRICS, score_all
-from multilab.metrics.registry import defined
+from multilab.metrics.own_metrics import MetricLike
+from multilab.metrics.registry import all_defined, by_name, defined
 
 __all__ = ["EvaluationError", "evaluate_labels", "evaluation_frame", "evaluation_metrics"]
 
@@ -73,7 +74,7 @@ def evaluation_frame(y_true: Any, decisions: Any, scores: Any = None, features: 
     return pd.concat([features.reset_index(drop=True), table], axis=1)
 
 
-def evaluation_metrics(metrics: Iterable[str] | None = None, conventions: str = "default") -> list[Any]:
+def evaluation_metrics(metrics: Iterable[MetricLike] | None = None, conventions: str = "default") -> list[Any]:
     """Return metrics for the argument ``extra_metrics`` of ``mlflow.models.evaluate``.
 
     They read the columns of :func:`evaluation_frame`: ``labels`` as targets, ``decisions`` as predictions, and
@@ -81,8 +82,8 @@ def evaluation_metrics(metrics: Iterable[str] | None = None, conventions: str = 
 
     Parameters
     ----------
-    metrics : iterable of str, optional
-        Names of metrics of :mod:`multilab.metrics`; default are those of decisions.
+    metrics : iterable of str or callable, optional
+        Names of metrics of :mod:`multilab.metrics`, scorers, or functions of your own; default are those of decisions.
     conventions : str
         Preset of the metrics.
 
@@ -104,14 +105,15 @@ def evaluation_metrics(metrics: Iterable[str] | None = None, conventions: str = 
     from mlflow.models import make_metric
 
     names = [key for key, metric in METRICS.items() if metric.needs == DECISIONS] if metrics is None else metrics
+    chosen = by_name(names)
     return [
         make_metric(
-            eval_fn=(_of_decisions if metric.needs == DECISIONS else _of_scores)(metric.name, conventions),
+            eval_fn=(_of_decisions if metric.needs == DECISIONS else _of_scores)(chosen[name], conventions),
             greater_is_better=metric.direction == "max",
-            name=metric.name,
+            name=name,
             long_name=metric.title,
         )
-        for metric in map(defined, names)
+        for name, metric in all_defined(chosen.values()).items()
     ]
 
 
@@ -121,7 +123,7 @@ def evaluate_labels(
     scores: Any = None,
     *,
     features: pd.DataFrame | None = None,
-    metrics: Iterable[str] | None = None,
+    metrics: Iterable[MetricLike] | None = None,
     conventions: str = "default",
     model_id: str | None = None,
     name: str | None = None,
@@ -132,8 +134,9 @@ def evaluate_labels(
     ----------
     y_true, decisions, scores, features
         As for :func:`evaluation_frame`.
-    metrics : iterable of str, optional
-        Names of metrics; default are those of decisions and, with scores, all that need no probabilities.
+    metrics : iterable of str or callable, optional
+        As for :func:`evaluation_metrics`; default are those of decisions and, with scores, all that need no
+        probabilities.
     conventions : str
         Preset of the metrics.
     model_id : str, optional
@@ -166,7 +169,7 @@ def evaluate_labels(
 
     kinds = (DECISIONS,) if scores is None else (DECISIONS, SCORES)
     names = [key for key, metric in METRICS.items() if metric.needs in kinds] if metrics is None else list(metrics)
-    without = [key for key in names if scores is None and defined(key).needs != DECISIONS]
+    without = [key for key, metric in all_defined(names).items() if scores is None and metric.needs != DECISIONS]
     if without:
         raise EvaluationError(f"the metric {without[0]!r} needs `scores`")
     chosen = evaluation_metrics(names, conventions)
@@ -191,26 +194,26 @@ def _matrix(name: str, values: Any, y_true: Any = None) -> np.ndarray:
     return matrix
 
 
-def _of_decisions(name: str, conventions: str) -> Callable[..., float]:
+def _of_decisions(metric: MetricLike, conventions: str) -> Callable[..., float]:
     """Return the function of a metric that compares decisions with labels."""
 
     def value(predictions: Any, targets: Any) -> float:
-        return _score(name, conventions, targets, None, predictions)
+        return _score(metric, conventions, targets, None, predictions)
 
     return value
 
 
-def _of_scores(name: str, conventions: str) -> Callable[..., float]:
+def _of_scores(metric: MetricLike, conventions: str) -> Callable[..., float]:
     """Return the function of a metric that compares scores with labels."""
 
     def value(predictions: Any, targets: Any, scores: Any) -> float:
-        return _score(name, conventions, targets, scores, predictions)
+        return _score(metric, conventions, targets, scores, predictions)
 
     return value
 
 
-def _score(name: str, conventions: str, targets: Any, scores: Any, decisions: Any) -> float:
+def _score(metric: MetricLike, conventions: str, targets: Any, scores: Any, decisions: Any) -> float:
     truth, scored, decided = (
         None if column is None else np.array(list(column)) for column in (targets, scores, decisions)
     )
-    return score_all(truth, scored, decided, conventions=conventions, metrics=[name])[name]
+    return score_all(truth, scored, decided, conventions=conventions, metrics=[metric])[defined(metric).name]

@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.metrics import f1_score, make_scorer
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from multilab import AutoMultiLabel
@@ -22,7 +24,7 @@ from multilab.cli import main
 from multilab.comparison import ComparisonError, auto, portfolio, training_set
 from multilab.comparison.training_set import STACK, Fit, Judgement, Preparation, Stack, TrainingSet, prepared, work
 from multilab.datasets import DatasetError, DatasetWarning
-from multilab.metrics import MetricError, macro_f1, metric, registry
+from multilab.metrics import MetricError, macro_f1, metric, registry, weighted_f1
 from multilab.models import load_model
 from multilab.models.serving import ModelServer
 
@@ -394,6 +396,27 @@ def test_wrong_uses_get_one_line(table, arguments, y, message):
 def test_wrong_weights_and_groups_get_one_line(table, options, message):
     with pytest.raises((ComparisonError, DatasetError), match=f"^[^\n]*{message}[^\n]*$"):
         quick().fit(table, "tags", **options)
+
+
+def by_relevant_rows(Y, decisions):
+    return weighted_f1(Y, decisions)
+
+
+@pytest.mark.parametrize("own", [by_relevant_rows, make_scorer(f1_score, average="weighted", zero_division=0)])
+def test_the_choice_by_a_function_or_scorer_is_that_by_the_metric(own):
+    X, Y = make_multilabel_classification(120, n_features=6, n_classes=3, random_state=0)
+    boards = [AutoMultiLabel(None, chosen, budget_fits=18).fit(X, Y).leaderboard_ for chosen in (own, "weighted_f1")]
+    scores = [board["score"].dropna() for board in boards]
+    pd.testing.assert_series_equal(*scores, rtol=0, atol=1e-12)
+    assert len(scores[0]) == 3
+
+
+def test_a_function_of_complete_labels_is_refused_before_the_fits():
+    X, Y = make_multilabel_classification(60, n_features=6, n_classes=3, random_state=0)
+    hidden = np.where(np.arange(180).reshape(60, 3) % 7 == 0, np.nan, Y)
+    for labels, weights in ((hidden, None), (Y, np.ones(60))):
+        with pytest.raises(MetricError):
+            AutoMultiLabel(time_limit=None, budget_fits=6, metric=by_relevant_rows).fit(X, labels, weights)
 
 
 def test_a_metric_without_weights_is_refused(table, monkeypatch):

@@ -10,14 +10,16 @@ from scipy.stats import ttest_rel
 from sklearn.datasets import make_multilabel_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, hamming_loss, make_scorer
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from multilab import compare
-from multilab.comparison import ComparisonError
+from multilab.comparison import ComparisonError, recommend
 from multilab.methods import BinaryRelevance, MLkNN
 from multilab.metrics import MetricError, get_scorer, ranking_loss
 from multilab.model_selection import IterativeStratifiedKFold, RepeatedIterativeStratifiedKFold
@@ -34,6 +36,25 @@ def test_values_are_those_of_the_folds() -> None:
     assert board.splits("ranking_loss")["BinaryRelevance"].tolist() == expected
     assert board.table.loc["BinaryRelevance", "ranking_loss"] == pytest.approx(np.mean(expected), abs=1e-15)
     assert board.test_to_train == pytest.approx(1 / 3, abs=0.02)
+
+
+def agreement(Y, decisions):
+    return (decisions == Y).mean()
+
+
+def test_scorers_and_functions_are_columns_and_order_the_table() -> None:
+    weighted = make_scorer(f1_score, average="weighted", zero_division=0)
+    estimators = {"tree": DecisionTreeClassifier(max_depth=1, random_state=0), "linear": LINEAR}
+    board = compare(estimators, X, Y, cv=3, metrics=[weighted, agreement, "weighted_f1", "hamming_loss"], n_jobs=2)
+    assert not board.failures
+    first = board.headline
+    np.testing.assert_allclose(board.table[first], board.table["weighted_f1"], atol=1e-12)
+    np.testing.assert_allclose(board.table["agreement"], 1 - board.table["hamming_loss"], atol=1e-12)
+    assert board.table.index.tolist() == ["linear", "tree"]
+    assert recommend(board).method == "linear"
+    assert first in str(recommend(board))
+    loss = make_scorer(hamming_loss, greater_is_better=False)
+    assert compare(estimators, X, Y, cv=3, metrics=[loss]).table.index[0] == "linear"
 
 
 def test_any_estimators_with_names_and_kinds_of_scores() -> None:

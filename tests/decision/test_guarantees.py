@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom
 from sklearn.metrics import f1_score
@@ -65,6 +68,37 @@ def test_what_cannot_be_guaranteed_is_decided_the_safe_way():
         mixed = y.any(axis=0) & ~y.all(axis=0)
         assert mixed.any()
         assert (model.thresholds_[mixed] == threshold).all()
+
+
+@pytest.mark.parametrize(("measure", "level"), [("recall", 0.95), ("precision", 0.75)])
+def test_labels_that_no_threshold_can_serve_are_named(measure, level):
+    y, scores = sample(3, 400, 5)
+    y[:, 1] = np.random.default_rng(0).random(400) < 0.05  # noise, and few positives
+    y[:, 2], y[:, 4] = 0, 1  # constant: no threshold is looked for
+    frame = pd.DataFrame(y, columns=["good", "noise", "never", "fine", "always"])
+    model = TunedThresholdClassifier("precomputed", guarantee=(measure, level))
+    with pytest.warns(UserWarning, match="noise") as caught:
+        model.fit(scores, frame)
+    assert len(caught) == 1
+    assert "\n" not in str(caught[0].message)
+    assert not any(name in str(caught[0].message) for name in ("good", "never", "fine", "always"))
+    assert model.unreached_.tolist() == [1]
+    assert model.thresholds_[1] == (LOWEST if measure == "recall" else np.inf)
+    seen = np.ones(y.shape, dtype=bool)
+    seen[:, 3] = np.arange(400) < 20  # too few rows for any guarantee
+    with pytest.warns(UserWarning, match="noise and fine"):
+        model.fit(scores, frame, y_mask=seen)
+    assert model.unreached_.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("measure", ["recall", "precision"])
+def test_without_such_labels_there_is_no_warning(measure):
+    y, scores = sample(4, 1000, 3)
+    model = TunedThresholdClassifier("precomputed", guarantee=(measure, 0.6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.fit(scores, y).unreached_.size == 0
+        assert not hasattr(model.set_params(guarantee=None).fit(scores, y), "unreached_")
 
 
 @pytest.mark.parametrize("measure", ["recall", "precision"])

@@ -216,7 +216,7 @@ def test_an_uninformative_score_of_a_rare_label_assigns_every_row_for_f1_and_non
     [
         (lambda: macro_f1_thresholds([[1, 0]], [[0.1]]), "one score per row and label"),
         (lambda: micro_f1_thresholds([[1]], [[np.nan]]), "NaN"),
-        (lambda: global_threshold([[1]], [[0.1]], "auc"), "objective='auc'"),
+        (lambda: global_threshold([[1]], [[0.1]], "auc"), "objective"),
         (lambda: cost_thresholds([[1]], [[0.1]], cost=(1, -1)), "must be >= 0"),
         (lambda: cost_thresholds([[1]], [[0.1]], cost=3), "must be a pair"),
         (lambda: best_k([[1]], [[0.1]], sample_weight=[-1]), "numbers >= 0"),

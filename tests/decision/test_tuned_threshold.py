@@ -262,10 +262,8 @@ def test_one_label_and_equal_seeds():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"objective": "auc"}, "objective='auc'"),
+        ({"objective": "auc"}, "objective"),
         ({"policy": "best"}, "policy='best'"),
-        ({"objective": "subset_accuracy"}, "no exact maximiser of 'subset_accuracy'"),
-        ({"objective": "example_f1"}, "or 'expected'"),
         ({"policy": "expected"}, "is for objective='example_f1'"),
         ({"estimator": BinaryRelevance(LinearSVC()), "policy": "expected", "objective": "example_f1"}, "calibration="),
         ({"estimator": BinaryRelevance(LinearSVC()), "policy": "expected_cost"}, "calibration="),

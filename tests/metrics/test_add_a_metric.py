@@ -158,6 +158,7 @@ def cases(needs: str) -> list[tuple[np.ndarray, np.ndarray]]:
     scores[:, :2] = np.where(truth[:, 2:3] == 1, scores[:, :2], 0)
     nothing = np.zeros((2, 3), dtype=int)
     pairs = [(truth, scores), (truth[:, 3:], scores[:, [3, 2]] * [1, 0]), (nothing, nothing), (nothing, nothing + 1)]
+    pairs += [(nothing + 1, nothing), (nothing + 1, nothing + 1)]
     return [(Y, S > 0.4 if needs == "decisions" else S) for Y, S in pairs]
 
 

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import f1_score, make_scorer
 
 from multilab.metrics import METRICS, MetricError, score_all
 
@@ -42,6 +43,20 @@ def data():
     Y = pd.DataFrame((random.random((40, 3)) < 0.4).astype(int), columns=LABELS)
     scores = pd.DataFrame(random.random((40, 3)), columns=LABELS)
     return Y, (scores > 0.5).astype(int), scores
+
+
+def agreement(Y, decisions):
+    return (decisions == Y).mean()
+
+
+def test_scorers_and_functions_are_logged_under_their_names(tracking, data):
+    Y, decisions, scores = data
+    chosen = ["macro_auc", make_scorer(f1_score, average="weighted"), agreement]
+    with mlflow.start_run(experiment_id=tracking):
+        result = evaluate_labels(Y, decisions, scores, metrics=chosen)
+    expected = score_all(*(table.to_numpy() for table in (Y, scores, decisions)), metrics=chosen)
+    assert result.metrics == {name: value for name, value in expected.items() if not name.startswith("n_skipped")}
+    assert result.metrics["agreement"] == (decisions == Y).to_numpy().mean()
 
 
 def test_every_metric_is_logged_and_linked_to_run_model_and_data(tracking, data):

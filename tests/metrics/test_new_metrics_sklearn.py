@@ -1,5 +1,6 @@
 """Proper scores, average precision and metrics at k: scikit-learn where it has them, constants elsewhere."""
 
+import itertools
 import math
 import warnings
 
@@ -15,7 +16,7 @@ from multilab import metrics as ours
 from multilab.metrics import METRICS, MetricError, preset, score_all
 
 NEW = ("log_loss", "brier_score", "expected_calibration_error", "macro_average_precision", "micro_average_precision")
-AT_K = ("precision_at_k", "ndcg_at_k")
+AT_K = ("precision_at_k", "recall_at_k", "hits_at_k", "map_at_k", "ndcg_at_k")
 
 
 def case(seed):
@@ -49,6 +50,56 @@ def test_proper_scores_are_the_means_over_labels(random_case):
     expected = np.mean([theirs.log_loss(t, p, labels=[0, 1]) for t, p in zip(truth.T, single.T, strict=True)])
     assert ours.log_loss(truth, single) == pytest.approx(expected, rel=1e-5)
     assert close(ours.brier_score(truth, scores), np.mean([theirs.brier_score_loss(t, p) for t, p in of_labels]))
+
+
+def test_metrics_of_decisions(random_case):
+    truth, scores = random_case
+    decisions = (scores >= 0.5).astype(int)
+    none = {"zero_division": 0}
+    assert close(ours.weighted_f1(truth, decisions), theirs.f1_score(truth, decisions, average="weighted", **none))
+    for average in ("macro", "micro"):
+        for beta in (0.5, 1, 2):
+            expected = theirs.fbeta_score(truth, decisions, beta=beta, average=average, **none)
+            assert close(getattr(ours, f"{average}_fbeta")(truth, decisions, beta=beta), expected)
+    for beta in (0.5, 2):
+        expected = theirs.fbeta_score(truth, decisions, beta=beta, average="samples", **none)
+        assert close(ours.example_fbeta(truth, decisions, "sklearn", beta=beta), expected)
+    of_labels = list(zip(truth.T, decisions.T, strict=True))
+    assert close(ours.macro_mcc(truth, decisions), np.mean([theirs.matthews_corrcoef(t, d) for t, d in of_labels]))
+    assert close(ours.micro_mcc(truth, decisions), theirs.matthews_corrcoef(truth.ravel(), decisions.ravel()))
+    expected = np.mean([theirs.balanced_accuracy_score(t, d) for t, d in of_labels])
+    assert close(ours.macro_balanced_accuracy(truth, decisions), expected)
+    expected = np.mean([theirs.recall_score(t, d, pos_label=0, **none) for t, d in of_labels])
+    assert close(ours.macro_specificity(truth, decisions), expected)
+
+
+def test_one_true_or_predicted_value():
+    ones, zeros = np.ones((3, 1), dtype=int), np.zeros((3, 1), dtype=int)
+    assert (ours.macro_mcc(ones, ones), ours.micro_mcc(zeros, ones)) == (0, 0)
+    assert ours.macro_mcc([[1], [0]], [[0], [1]]) == -1
+    # only the recall of the value that is there
+    assert ours.macro_balanced_accuracy(ones, [[1], [0], [0]]) == pytest.approx(1 / 3)
+    assert ours.macro_balanced_accuracy(zeros, [[1], [0], [0]]) == pytest.approx(2 / 3)
+    assert ours.macro_specificity(ones, zeros, preset("default", one_empty=1.0)) == 1
+    assert ours.macro_specificity(ones, ones, preset("default", macro_both_empty=1.0)) == 1
+    assert math.isnan(ours.macro_specificity(ones, ones, preset("default", macro_both_empty=math.nan)))
+    # one label has no relevant row and no weight; without any, all labels count the same
+    assert ours.weighted_f1([[1, 0], [0, 0]], [[1, 1], [0, 0]]) == 1
+    assert ours.weighted_f1(zeros, zeros, "mulan") == 1
+    assert ours.weighted_f1(zeros, ones) == 0
+
+
+def test_a_label_that_all_weighted_rows_have_has_no_negatives():
+    """Sums of these weights in two orders differ by rounding."""
+    rng = np.random.default_rng(0)
+    weights, decisions = rng.random(4000), rng.integers(0, 2, (4000, 1))
+    ones = np.ones((4000, 1), dtype=int)
+    expected = theirs.recall_score(ones, decisions, sample_weight=weights)
+    assert close(ours.macro_balanced_accuracy(ones, decisions, sample_weight=weights), expected)
+    assert ours.macro_mcc(ones, decisions, sample_weight=weights) == 0
+    assert ours.macro_specificity(ones, decisions, preset("default", one_empty=1.0), sample_weight=weights) == 1
+    draws = ours.bootstrap("macro_balanced_accuracy", ones, decisions, sample_weight=weights, n_draws=20)
+    assert abs(draws.value - expected) < 5 * draws.standard_error < 0.2
 
 
 def test_average_precision(random_case):
@@ -101,6 +152,41 @@ def test_hand_computed_values():
         ours.micro_average_precision([[0, 0]], [[0.1, 0.2]], preset("default", label_average_precision_empty="error"))
 
 
+def in_random_orders(values):
+    """Return the mean over all orders of the labels, of equal scores by that order, of a function of sorted labels."""
+
+    def mean(truth, scores, k):
+        orders = (sorted(order, key=lambda j: -scores[j]) for order in itertools.permutations(range(len(truth))))
+        return np.mean([values([truth[j] for j in order], k) for order in orders])
+
+    return mean
+
+
+@in_random_orders
+def hit(ranked, k):
+    return any(ranked[:k])
+
+
+@in_random_orders
+def precision_cut_at_k(ranked, k):
+    precisions = [sum(ranked[: r + 1]) / (r + 1) for r in range(min(k, len(ranked))) if ranked[r]]
+    return sum(precisions) / min(k, sum(ranked)) if any(ranked) else 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ties_of_hits_and_average_precision_at_k_are_a_random_choice(seed):
+    rng = np.random.default_rng(seed)
+    q = rng.integers(1, 7)
+    truth, scores = rng.integers(0, 2, (4, q)), rng.integers(0, rng.integers(1, 5), (4, q)) / 4
+    for k in range(1, q + 2):
+        rows = list(zip(truth, scores, strict=True))
+        assert close(ours.hits_at_k(truth, scores, k=k), np.mean([hit(t, s, k) for t, s in rows]))
+        assert close(ours.map_at_k(truth, scores, k=k), np.mean([precision_cut_at_k(t, s, k) for t, s in rows]))
+    untied = rng.permuted(np.tile(np.arange(q), (4, 1)), axis=1).astype(float)
+    expected = theirs.label_ranking_average_precision_score(truth[truth.any(axis=1)], untied[truth.any(axis=1)])
+    assert close(ours.map_at_k(truth[truth.any(axis=1)], untied[truth.any(axis=1)], k=q), expected)
+
+
 def test_propensity_scored_metrics():
     truth = np.array([[1, 1, 0], [0, 1, 1]])
     scores = np.array([[0.9, 0.5, 0.1], [0.8, 0.7, 0.6]])
@@ -125,6 +211,8 @@ def test_propensity_scored_metrics():
     ("call", "message"),
     [
         (lambda: ours.precision_at_k([[1, 0]], [[0.1, 0.2]], k=0), "`k` must be an integer >= 1, got 0"),
+        (lambda: ours.map_at_k([[1, 0]], [[0.1, 0.2]], k=0), "`k`"),
+        (lambda: ours.macro_fbeta([[1, 0]], [[1, 0]], beta=0), "`beta`"),
         (lambda: ours.ndcg_at_k([[1, 0]], [[0.1, 0.2]], k=1.5), "`k` must be an integer >= 1, got 1.5"),
         (lambda: ours.precision_at_k([[1, 0]], [[0.1, 0.2]], propensities=[1]), "one value per .observed. label, 2"),
         (lambda: ours.precision_at_k([[1, 0]], [[0.1, 0.2]], propensities=[1, 0]), r"must be in \(0, 1\]"),

@@ -37,6 +37,15 @@ SKLEARN = {
     "jaccard": lambda **w: sk.jaccard_score(TRUTH, DECISIONS, average="samples", zero_division=0, **w),
     "hamming_loss": lambda **w: sk.hamming_loss(TRUTH, DECISIONS, **w),
     "subset_accuracy": lambda **w: sk.accuracy_score(TRUTH, DECISIONS, **w),
+    "weighted_f1": lambda **w: sk.f1_score(TRUTH, DECISIONS, average="weighted", **w),
+    "macro_fbeta": lambda **w: sk.fbeta_score(TRUTH, DECISIONS, beta=2, average="macro", **w),
+    "micro_fbeta": lambda **w: sk.fbeta_score(TRUTH, DECISIONS, beta=2, average="micro", **w),
+    "example_fbeta": lambda **w: sk.fbeta_score(TRUTH, DECISIONS, beta=2, average="samples", zero_division=0, **w),
+    "macro_mcc": lambda **w: np.mean([sk.matthews_corrcoef(TRUTH[:, j], DECISIONS[:, j], **w) for j in range(Q)]),
+    "macro_balanced_accuracy": lambda **w: np.mean(
+        [sk.balanced_accuracy_score(TRUTH[:, j], DECISIONS[:, j], **w) for j in range(Q)]
+    ),
+    "macro_specificity": lambda **w: sk.recall_score(1 - TRUTH, 1 - DECISIONS, average="macro", **w),
     "macro_auc": lambda **w: sk.roc_auc_score(TRUTH, SCORES, average="macro", **w),
     "micro_auc": lambda **w: sk.roc_auc_score(TRUTH, SCORES, average="micro", **w),
     "macro_average_precision": lambda **w: sk.average_precision_score(TRUTH, SCORES, average="macro", **w),
@@ -47,7 +56,10 @@ SKLEARN = {
     "log_loss": lambda **w: np.mean([sk.log_loss(TRUTH[:, j], SCORES[:, j], **w) for j in range(Q)]),
     "brier_score": lambda **w: np.mean([sk.brier_score_loss(TRUTH[:, j], SCORES[:, j], **w) for j in range(Q)]),
 }
-OF_LABELS = ("macro_f1", "micro_f1", "example_f1", "macro_precision", "macro_recall", "jaccard")
+OF_LABELS = (
+    *("macro_f1", "micro_f1", "example_f1", "macro_precision", "macro_recall", "jaccard"),
+    *("weighted_f1", "macro_fbeta", "micro_fbeta", "example_fbeta"),
+)
 SCALES = (1 / 7, 1e-170, 1e300)  # the square of the last two is 0 or infinite
 
 
@@ -97,6 +109,8 @@ def test_a_weight_counts_a_row_as_often_as_it_says(name, conventions):
         ("precision_at_k", {"k": 2, "propensities": np.linspace(0.2, 1, Q)}),
         ("ndcg_at_k", {"k": 3, "propensities": np.linspace(0.2, 1, Q)}),
         ("recall_at_k", {"k": 1}),
+        ("hits_at_k", {"k": 2}),
+        ("map_at_k", {"k": 3}),
     ],
 )
 def test_weights_of_metrics_with_arguments(name, parameters):
@@ -278,3 +292,87 @@ def test_recall_at_k_is_the_share_of_relevant_labels_found():
     assert metrics.recall_at_k([[1, np.nan, 1]], [[0.2, 0.9, 0.4]], k=1) == 0.5
     with pytest.raises(MetricError, match="`k` must be an integer >= 1"):
         metrics.recall_at_k(TRUTH, scores, k=0)
+
+
+CELLS = np.random.default_rng(6).integers(0, 4, TRUTH.shape) * np.array([1.0, 0.5, 2.0, 1.0, 0.3])
+BY_LABEL = {
+    "macro_f1": sk.f1_score,
+    "macro_fbeta": lambda y, d, **w: sk.fbeta_score(y, d, beta=2, **w),
+    "macro_precision": sk.precision_score,
+    "macro_recall": sk.recall_score,
+    "macro_specificity": lambda y, d, **w: sk.recall_score(1 - y, 1 - d, **w),
+    "macro_balanced_accuracy": sk.balanced_accuracy_score,
+    "macro_mcc": sk.matthews_corrcoef,
+}
+OF_ALL = {
+    "hamming_loss": lambda y, d, **w: 1 - sk.accuracy_score(y, d, **w),
+    "micro_f1": sk.f1_score,
+    "micro_fbeta": lambda y, d, **w: sk.fbeta_score(y, d, beta=2, **w),
+    "micro_mcc": sk.matthews_corrcoef,
+    "log_loss": sk.log_loss,
+    "brier_score": sk.brier_score_loss,
+}
+
+
+def test_weights_of_cells_are_those_of_scikit_learn_for_single_labels_and_for_the_list_of_cells():
+    for name, function in BY_LABEL.items():
+        values = [function(y, d, sample_weight=w) for y, d, w in zip(TRUTH.T, DECISIONS.T, CELLS.T, strict=True)]
+        for scale in SCALES:
+            value = getattr(metrics, name)(TRUTH, DECISIONS, sample_weight=CELLS * scale)
+            assert value == pytest.approx(np.mean(values), abs=1e-12), name
+    for name, function in OF_ALL.items():
+        expected = function(TRUTH.ravel(), given(name).ravel(), sample_weight=CELLS.ravel())
+        for weights in (CELLS, sp.csr_array(CELLS), CELLS.tolist()):
+            value = getattr(metrics, name)(TRUTH, given(name), sample_weight=weights)
+            assert value == pytest.approx(expected, abs=1e-12), name
+    f1 = [sk.f1_score(y, d, sample_weight=w) for y, d, w in zip(TRUTH.T, DECISIONS.T, CELLS.T, strict=True)]
+    expected = np.average(f1, weights=(CELLS * TRUTH).sum(axis=0))
+    assert metrics.weighted_f1(TRUTH, DECISIONS, sample_weight=CELLS) == pytest.approx(expected, abs=1e-12)
+    assert {*BY_LABEL, *OF_ALL, "weighted_f1"} == {name for name, metric in ALL_METRICS.items() if metric.cell_weights}
+
+
+@pytest.mark.parametrize("name", [*BY_LABEL, *OF_ALL, "weighted_f1"])
+def test_a_cell_without_weight_is_not_observed_and_a_row_of_equal_weights_is_weighted(name, monkeypatch):
+    function, seen = getattr(metrics, name), CELLS > 0
+    seen[7] = False
+    for Y in (TRUTH, some_missing()):
+        expected = function(Y, given(name), y_mask=seen)
+        value = function(np.where(seen, Y, 1 - Y), given(name), sample_weight=seen.astype(int))
+        assert value == pytest.approx(expected, abs=1e-12)
+        by_row = function(Y, given(name), sample_weight=WEIGHTS)
+        tiled = np.tile(WEIGHTS[:, None], (1, Q))
+        assert function(Y, given(name), sample_weight=tiled) == pytest.approx(by_row, abs=1e-12)
+        chosen = [3, 0]
+        part = function(Y[:, chosen], given(name)[:, chosen], sample_weight=CELLS[:, chosen])
+        assert function(Y, given(name), sample_weight=CELLS, labels=chosen) == pytest.approx(part, abs=1e-12)
+        assert score_all(Y, SCORES, sample_weight=CELLS, metrics=[name])[name] == function(
+            Y, given(name), sample_weight=CELLS
+        )
+        whole = function(Y, given(name), sample_weight=CELLS)
+        with monkeypatch.context() as patch:
+            patch.setattr("multilab.metrics.inputs.BLOCK_CELLS", 7)
+            assert function(Y, given(name), sample_weight=CELLS) == pytest.approx(whole, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", sorted({**ALL_METRICS, **paper_metrics()}))
+def test_what_is_no_sum_over_cells_refuses_weights_of_cells(name):
+    if not defined(name).cell_weights:
+        with pytest.raises(MetricError, match=name):
+            defined(name).function(TRUTH, given(name), sample_weight=CELLS)
+        with pytest.raises(MetricError, match=name):
+            score_all(TRUTH, SCORES, metrics=[name], sample_weight=CELLS)
+
+
+def test_tables_intervals_and_functions_refuse_weights_of_cells():
+    def agreement(Y, decisions, sample_weight=None):
+        return 1.0
+
+    with pytest.raises(MetricError, match="per_label"):
+        per_label(TRUTH, SCORES, sample_weight=CELLS)
+    with pytest.raises(MetricError, match="bootstrap"):
+        bootstrap("macro_f1", TRUTH, DECISIONS, sample_weight=CELLS)
+    with pytest.raises(MetricError, match="agreement"):
+        score_all(TRUTH, SCORES, metrics=[agreement], sample_weight=CELLS)
+    for wrong in (-CELLS, CELLS[:, :3], CELLS[:5], CELLS * np.nan, np.zeros_like(CELLS)):
+        with pytest.raises(MetricError):
+            metrics.micro_f1(TRUTH, DECISIONS, sample_weight=wrong)

@@ -76,6 +76,17 @@ def test_coefficients_and_permutation_importance_agree(own_csv):
             explained("tag_z")
 
 
+def test_a_function_explains_as_the_metric_that_it_is(own_csv):
+    def by_label(Y, scores):
+        return METRICS["macro_auc"].function(Y, scores)
+
+    linear, rows = model_of(fit_settings("br_logistic")), pd.read_csv(own_csv)
+    expected = permutation_table(linear, rows, "tag_b", n_repeats=2)
+    table = permutation_table(linear, rows, "tag_b", metric=by_label, n_repeats=2)
+    pd.testing.assert_frame_equal(table, expected)
+    assert table.attrs == {**expected.attrs, "metric": "by_label"}
+
+
 def test_rows_without_a_label_are_left_out_of_an_explanation(model, model_path, own_csv, folder, capsys):
     table = pd.read_csv(own_csv)
     table.loc[[0, 3, 4], "tag_b"] = None

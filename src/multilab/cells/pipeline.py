@@ -218,6 +218,8 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
             return np.asarray(own, dtype=float)
         if last is None or getattr(last, "policy", None) in ("top_k", "expected") or not hasattr(last, "_threshold"):
             return None
+        if not last._decides_by_threshold():
+            return None
         return np.full(self.n_labels_, float(last._threshold()))
 
     def learned(self, name: str) -> Any:

@@ -25,9 +25,10 @@ from multilab.core.messages import unknown_name
 from multilab.core.parallel import workers
 from multilab.datasets.embeddings import embedded_frame
 from multilab.datasets.errors import DatasetWarning
-from multilab.methods.base import MultiLabelClassifier
+from multilab.methods.base import MultiLabelClassifier, refuse_cell_weights
 from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names
-from multilab.metrics.registry import ALL_METRICS
+from multilab.metrics.own_metrics import MetricLike
+from multilab.metrics.registry import ALL_METRICS, by_name, defined
 from multilab.model_selection.group_kfold import group_matrix
 from multilab.models.prediction import predict_rows
 
@@ -67,9 +68,9 @@ class AutoMultiLabel(MultiLabelClassifier):
     time_limit : float or None, default=60.0
         Seconds for ``fit``, which ends within 1.1 times the limit and two seconds, or earlier if all methods are
         fitted. Methods that still run then are stopped. None: no limit.
-    metric : str, default="macro_f1"
-        Metric of `multilab.metrics` to choose by. Decisions are tuned for macro F1, micro F1, Hamming loss, example F1
-        and subset accuracy.
+    metric : str or callable, default="macro_f1"
+        Metric to choose by: a name of `multilab.metrics`, a scorer, or a function of your own (guide page *your own
+        metric*). Decisions are tuned for macro F1, micro F1, Hamming loss, example F1 and subset accuracy.
     budget_fits : int or None, default=None
         Number of fits; a method takes six, on five folds and on all rows, and the first one is always tried. With
         ``time_limit=None`` the result is then the same on every run.
@@ -148,7 +149,7 @@ class AutoMultiLabel(MultiLabelClassifier):
     def __init__(
         self,
         time_limit: float | None = 60.0,
-        metric: str = "macro_f1",
+        metric: MetricLike = "macro_f1",
         *,
         budget_fits: int | None = None,
         columns: Mapping[str, str] | None = None,
@@ -191,6 +192,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         MethodError
             y is no label matrix.
         """
+        from multilab.comparison.scores import metric_values
         from multilab.comparison.training_set import TrainingSet
 
         began = time.monotonic()
@@ -204,6 +206,9 @@ class AutoMultiLabel(MultiLabelClassifier):
         self._dropped = [*dropped, *filter(None, [self._tags_column]), *others]
         if Y.shape[0] < 2:
             raise ComparisonError(f"a model needs two rows or more, got n_samples = {Y.shape[0]}")
+        if has_unobserved(Y):
+            some = np.array([[1.0, np.nan], [0.0, 1.0]])
+            metric_values(some, np.eye(2), np.eye(2), [self.metric])  # refuses a function of complete labels
         names = [str(name) for name in getattr(self, "label_names_", [f"label{k}" for k in range(Y.shape[1])])]
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         columns: Any = self.columns
@@ -239,17 +244,18 @@ class AutoMultiLabel(MultiLabelClassifier):
         return _saved(self, Path(folder).name).save(folder)
 
     def _check_arguments(self) -> None:
-        if self.metric not in ALL_METRICS:
+        if isinstance(self.metric, str) and self.metric not in ALL_METRICS:
             raise ComparisonError(f"metric: {unknown_name('metric', self.metric, ALL_METRICS)}")
+        defined(self.metric)
         for name in ("time_limit", "budget_fits"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value > 0):
                 raise ComparisonError(f"`{name}` must be a number > 0 or None, got {value!r}")
 
-    def _metrics(self) -> tuple[str, ...]:
+    def _metrics(self) -> tuple[MetricLike, ...]:
         from multilab.comparison.portfolio import load_portfolio
 
-        return tuple(dict.fromkeys([self.metric, *load_portfolio().metrics]))
+        return tuple(by_name([self.metric, *load_portfolio().metrics]).values())
 
     def _present_rows(self, X: Any, y: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
         """Return rows, labels, weights and groups without the rows of weight 0, which nothing may be learned from."""
@@ -259,6 +265,7 @@ class AutoMultiLabel(MultiLabelClassifier):
             groups = np.asarray(groups)
             group_matrix(groups, _num_samples(X))  # refuses other lengths and missing values
         if weights is not None:
+            refuse_cell_weights(weights, type(self).__name__)
             try:
                 weights = _check_sample_weight(np.asarray(weights), X, dtype=np.float64, ensure_non_negative=True)
                 if not weights.any():
@@ -584,12 +591,11 @@ class Search:
         """Return the leaderboard of what is judged, with rows for tuned thresholds where the metric depends on them."""
         from multilab.comparison.board import board_of
         from multilab.comparison.decisions import tuned_name
-        from multilab.metrics.registry import defined
         from multilab.statistics.result_files import CELL
 
         metric = self.model.metric
         tunes = self.rows.objective == metric
-        metrics = [name for name in self.rows.metrics if not tunes or defined(name).needs == "decisions"]
+        metrics = [one for one in self.rows.metrics if not tunes or defined(one).needs == "decisions"]
         rows: list[tuple[object, ...]] = []
         decided, untuned = list[pd.DataFrame](), dict[str, str]()
         for name, judged in self.judged.items():
@@ -602,7 +608,7 @@ class Search:
                 untuned |= {title: name} if title != name else {}
                 decided.append(labels.assign(method=title))
                 for k, of_fold in enumerate(values):
-                    rows += [("", k, title, metric, of_fold[metric]) for metric in metrics]
+                    rows += [("", k, title, name, of_fold[name]) for name in by_name(metrics)]
                     rows += [("", k, title, "fit_seconds", judged.seconds), ("", k, title, "predict_seconds", 0.0)]
         methods = tuple(dict.fromkeys(str(row[2]) for row in rows))
         return board_of(

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pandas as pd
 
 from multilab.metrics import OverAssigned, over_assigned
-from multilab.metrics.registry import defined
+from multilab.metrics.own_metrics import MetricLike
+from multilab.metrics.registry import all_defined
 from multilab.statistics import Leaderboard
 from multilab.statistics.result_files import CELL
 
@@ -20,7 +21,7 @@ _DECIDED = ("method", "label", "observed", "count", "predicted")
 
 def board_of(
     scores: pd.DataFrame,
-    metrics: Sequence[str],
+    metrics: Sequence[MetricLike],
     methods: tuple[str, ...],
     unfinished: Sequence[tuple[object, ...]],
     decided: pd.DataFrame,
@@ -36,7 +37,7 @@ def board_of(
     ----------
     scores : DataFrame
         Columns dataset, split, method, metric, value.
-    metrics : sequence of str
+    metrics : sequence of str or callable
         The first one orders the leaderboard.
     methods : tuple of str
         In the order of the comparison.
@@ -47,10 +48,11 @@ def board_of(
     test_to_train, alpha, dataset, untuned
         See `Leaderboard`.
     """
+    measured = all_defined(metrics)
     board = Leaderboard(
         scores=scores,
-        directions={name: defined(name).direction for name in metrics},
-        ranges={name: defined(name).range for name in metrics},
+        directions={name: metric.direction for name, metric in measured.items()},
+        ranges={name: metric.range for name, metric in measured.items()},
         datasets=(dataset,),
         methods=methods,
         unfinished=pd.DataFrame(unfinished, columns=[*CELL, "reason"]),

@@ -23,7 +23,8 @@ from multilab.core.tables import refuse_tags
 from multilab.decision import TunedThresholdClassifier
 from multilab.metrics import per_label
 from multilab.metrics.conventions import Conventions, resolve
-from multilab.metrics.registry import defined
+from multilab.metrics.own_metrics import MetricLike
+from multilab.metrics.registry import by_name, defined
 from multilab.metrics.scorers import label_outputs
 from multilab.metrics.scoring import score_all
 from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold
@@ -42,7 +43,7 @@ def compare(
     *,
     cv: Any = 5,
     groups: Any = None,
-    metrics: Iterable[str] = METRICS,
+    metrics: Iterable[MetricLike] = METRICS,
     conventions: str | Conventions = "default",
     alpha: float = 0.05,
     n_jobs: int | None = None,
@@ -63,8 +64,9 @@ def compare(
         More splits, for example from ``RepeatedIterativeStratifiedKFold``, give more powerful tests.
     groups : array-like of shape (n,), optional
         Group of each row, such as a patient, for the splitter; if ``cv`` is a number, no group is on both sides.
-    metrics : iterable of str
-        Names of `multilab.metrics`. The first one orders the table.
+    metrics : iterable of str or callable
+        Names of `multilab.metrics`, scorers, or functions of your own (guide page *your own metric*). The first one
+        orders the table.
     conventions : str or Conventions, default="default"
         Preset or rules of the metrics.
     alpha : float, default=0.05
@@ -98,12 +100,10 @@ def compare(
     ['BinaryRelevance', 'MLkNN']
     """
     named = _named(estimators)
-    names = tuple(dict.fromkeys(metrics))
-    if not names:
+    measured = tuple(by_name(metrics).values())
+    if not measured:
         raise ComparisonError("name at least one metric")
     chosen = resolve(conventions)
-    for name in names:
-        defined(name)  # refuses an unknown one
     try:
         refuse_tags(Y)
     except ValueError as error:
@@ -113,7 +113,8 @@ def compare(
     splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, Y, groups)]
     jobs = [(name, number) for name in named for number in range(len(splits))]
     results = parallel(n_jobs)(
-        delayed(_run)(named[name], X, Y, *splits[number], names, chosen) for name, number in _announced(jobs, progress)
+        delayed(_run)(named[name], X, Y, *splits[number], measured, chosen)
+        for name, number in _announced(jobs, progress)
     )
     rows: list[tuple[object, ...]] = []
     failed: list[tuple[object, ...]] = []
@@ -126,7 +127,7 @@ def compare(
             decided.append(labels.assign(method=name))
     return board_of(
         pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
-        names,
+        measured,
         tuple(named),
         failed,
         summed(decided),
@@ -181,7 +182,7 @@ def _run(
     Y: Any,
     train: np.ndarray,
     test: np.ndarray,
-    metrics: tuple[str, ...],
+    metrics: tuple[MetricLike, ...],
     conventions: Conventions,
 ) -> tuple[dict[str, float], pd.DataFrame, str]:
     """Return the metrics and seconds of one fit, how often it assigns each label, and why it failed, if it did."""
@@ -195,12 +196,12 @@ def _run(
     except Exception as error:  # an estimator of anybody may raise anything; its name and reason are in the result
         return {}, pd.DataFrame(), printable(f"{type(error).__name__}: {error}")
     seconds = {"fit_seconds": fit.fitting.seconds, "predict_seconds": fit.predicting.seconds}
-    return {name: values.get(name, np.nan) for name in metrics} | seconds, decided, ""
+    return {name: values.get(name, np.nan) for name in by_name(metrics)} | seconds, decided, ""
 
 
-def _without_probabilities(metrics: tuple[str, ...]) -> list[str]:
+def _without_probabilities(metrics: tuple[MetricLike, ...]) -> list[MetricLike]:
     """Return the metrics that an estimator without probabilities has."""
-    return [name for name in metrics if defined(name).needs != "probabilities"]
+    return [metric for metric in metrics if defined(metric).needs != "probabilities"]
 
 
 def _predictions(model: Any, X: Any) -> tuple[Any, Any]:

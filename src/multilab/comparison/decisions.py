@@ -18,6 +18,7 @@ from multilab.comparison.plan import MethodRun, Sizes, held_out_seconds
 from multilab.comparison.scores import CellScores, metric_values
 from multilab.core import MultilabError
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
+from multilab.metrics.own_metrics import MetricLike
 from multilab.metrics.registry import defined
 from multilab.models.final_fit import DECISIONS, INNER_FOLDS
 from multilab.statistics import Leaderboard
@@ -96,9 +97,9 @@ def tuned_name(method: str) -> str:
     return f"{method} + thresholds"
 
 
-def objective_of(metric: str) -> str:
+def objective_of(metric: MetricLike) -> str:
     """Return the objective of the thresholds: the metric itself if it can be maximised exactly, else macro F1."""
-    return metric if metric in DECISIONS else "macro_f1"
+    return metric if isinstance(metric, str) and metric in DECISIONS else "macro_f1"
 
 
 def held_out_effects(

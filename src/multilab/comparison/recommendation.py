@@ -10,7 +10,7 @@ import pandas as pd
 
 from multilab.core.text import BETTER, listed
 from multilab.metrics import OverAssigned
-from multilab.metrics.registry import defined
+from multilab.metrics.registry import direction_of, title_of
 from multilab.statistics import Leaderboard
 from multilab.statistics.leaderboard import NAMED
 
@@ -67,12 +67,12 @@ class Recommendation:
 
     def paid_texts(self) -> pd.DataFrame:
         """Return `paid` with titles of metrics and rounded numbers."""
-        metrics = [defined(str(name)) for name in self.paid.index]
+        names = [str(name) for name in self.paid.index]
         texts = {"own decisions": "own", "thresholds": "thresholds", "change": "change"}
         forms = {name: "{:+.4f}" if name == "change" else "{:.4f}" for name in texts.values()}
         return pd.DataFrame(
             {title: self.paid[name].map(forms[name].format).to_numpy() for title, name in texts.items()},
-            index=[f"{metric.title} ({BETTER[metric.direction]})" for metric in metrics],
+            index=[f"{title_of(name)} ({BETTER[direction_of(name)]})" for name in names],
         )
 
 
@@ -225,7 +225,7 @@ def _use(board: Leaderboard, best: str, named: str, contenders: list[str]) -> st
     splits = "1 split" if board.n_splits == 1 else f"{board.n_splits} splits"
     what = "the best" if best == contenders[0] else "the best that can be recommended"
     return (
-        f"Use {named}, {_among(board, what, contenders)}: {defined(board.headline).title} {mean:.4f} on average over "
+        f"Use {named}, {_among(board, what, contenders)}: {title_of(board.headline)} {mean:.4f} on average over "
         f"{splits}{interval}."
     )
 
@@ -311,7 +311,7 @@ def _by_chance(board: Leaderboard, names: list[str]) -> str:
 
 def _not_better(board: Leaderboard, best: str, baseline: str) -> str:
     gain = board.difference(best, baseline, level=1 - board.alpha)
-    title, value = defined(board.headline).title, board.table.loc[baseline, board.headline]
+    title, value = title_of(board.headline), board.table.loc[baseline, board.headline]
     interval = f", {_level(board)} interval {gain['low']:+.4f} to {gain['high']:+.4f}" if board.n_splits > 1 else ""
     return (
         f"Nothing is shown to be better than {baseline}, which reads no features: the best other method, {best}, is "
@@ -367,7 +367,7 @@ def _missing(board: Leaderboard) -> str:
         f"{reason}: {_few(names)}."
         for reason, names in (
             ("Not compared, because they did not finish", list(board.failures)),
-            (f"Not compared, because their {defined(board.headline).title} is undefined", undefined),
+            (f"Not compared, because their {title_of(board.headline)} is undefined", undefined),
         )
         if names
     )

@@ -12,7 +12,8 @@ from multilab.cells.store import Store
 from multilab.comparison.board import board_of, summed
 from multilab.comparison.plan import MethodRun
 from multilab.metrics import per_label, score_all
-from multilab.metrics.registry import defined
+from multilab.metrics.own_metrics import MetricLike
+from multilab.metrics.registry import by_name, defined
 from multilab.statistics import Leaderboard
 from multilab.statistics.result_files import CELL
 
@@ -112,11 +113,11 @@ def metric_values(
     Y: object,
     scores: np.ndarray,
     decisions: np.ndarray,
-    metrics: Sequence[str],
+    metrics: Sequence[MetricLike],
     sample_weight: np.ndarray | None = None,
 ) -> dict[str, float]:
     """Return metrics of one prediction, NaN for metrics of probabilities where the scores are none."""
     probabilities = bool(scores.min() >= 0 and scores.max() <= 1)
-    computable = [name for name in metrics if probabilities or defined(name).needs != "probabilities"]
+    computable = [metric for metric in metrics if probabilities or defined(metric).needs != "probabilities"]
     values = score_all(Y, scores, decisions, metrics=computable, sample_weight=sample_weight) if computable else {}
-    return {name: float(values.get(name, np.nan)) for name in metrics}
+    return {name: float(values.get(name, np.nan)) for name in by_name(metrics)}

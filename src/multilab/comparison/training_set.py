@@ -32,6 +32,7 @@ from multilab.datasets import FrameEncoder, TableEncoder
 from multilab.datasets.table_encoder import texts_of, with_grams
 from multilab.decision import CalibratedMultiLabelClassifier
 from multilab.methods import ScoreEnsemble
+from multilab.metrics.own_metrics import MetricLike
 from multilab.models.final_fit import INNER_FOLDS
 
 __all__ = ["STACK", "Fit", "Judged", "Judgement", "Preparation", "Stack", "TrainingSet", "prepared", "work"]
@@ -157,7 +158,7 @@ class TrainingSet:
     label_names : list of str
     columns : mapping of str to str, sequence of TableColumn, or None
         Kinds of the columns of a frame.
-    metrics : tuple of str
+    metrics : tuple of str or callable
         The first one is what decisions are tuned for, if it depends on decisions.
     seed : int
     folder : Path
@@ -178,7 +179,7 @@ class TrainingSet:
     Y: np.ndarray
     label_names: list[str]
     columns: Any
-    metrics: tuple[str, ...]
+    metrics: tuple[MetricLike, ...]
     seed: int
     folder: Path
     weights: np.ndarray | None = None

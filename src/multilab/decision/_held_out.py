@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, has_
 
 from multilab.core.parallel import parallel
 from multilab.core.tables import in_another_order
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, MultiLabelClassifier, refuse_cell_weights
 from multilab.methods.labels import (
     binary_classes,
     check_labels,
@@ -101,6 +101,7 @@ class HeldOutClassifier(MultiLabelClassifier):
         X, _ = indexable(X, Y)
         if not hasattr(base, "predict_proba") and not hasattr(base, "decision_function"):
             raise MethodError(f"{type(base).__name__} has neither predict_proba nor decision_function")
+        refuse_cell_weights(sample_weight, type(self).__name__)
         routed = self._routed(base, sample_weight, groups, fit_params)
         weights = np.ones(len(Y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights.shape != (len(Y),) or not (weights >= 0).all() or not (weights.any() or not len(Y)):

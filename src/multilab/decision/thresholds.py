@@ -1,6 +1,6 @@
 """Thresholds of scores and numbers of labels that maximise a metric, exactly: per label, global, and the best k."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,11 @@ from multilab.core.tables import in_another_order
 from multilab.methods.base import MethodError
 from multilab.methods.labels import check_labels
 from multilab.methods.ties import first_largest, merge_ties
+from multilab.metrics.conventions import PRESETS
+from multilab.metrics.decision_counts import DecisionCounts, SetSizes
+from multilab.metrics.errors import MetricError
+from multilab.metrics.own_metrics import MetricLike
+from multilab.metrics.registry import Metric, argument_metric
 
 __all__ = [
     "best_k",
@@ -25,8 +30,12 @@ LOWEST = float(np.finfo(np.float64).min)
 """Threshold that every finite score reaches; +inf is one that none reaches."""
 
 SAME_SCORE = 2.0**-30  # of the largest magnitude: the tolerance of merge_ties
+_SAME_VALUE = 1e-12  # values of a metric this close are equal, as in `first_best`
 
 OBJECTIVES = ("macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy")
+
+_MOST_CUTS = 100  # that are tried for a metric without an exact maximiser, as many as scikit-learn's classifier tries
+_MOST_PASSES = 10  # over the labels; two or three are usual
 
 
 def macro_f1_thresholds(Y: Any, scores: Any, sample_weight: Any = None) -> np.ndarray:
@@ -252,6 +261,53 @@ class LabelCurves:
         """Return the cut of the largest F1 of each label."""
         return first_best(f1_ratio(2 * self.hits, self.predicted + self.true), self.allowed)
 
+    def label_metric_cuts(self, metric: Metric) -> np.ndarray:
+        """Return the cut of the best value of each label, for a metric of decisions that is a mean over labels."""
+        labels = np.arange(len(self.true))
+        observed = self.predicted[(self.ordered > -np.inf).sum(axis=0), labels]
+        sizes = self.true, self.predicted, self.hits, np.maximum(observed - self.true, 0), observed - self.predicted
+        # every cut of every label is a label of its own
+        every = SetSizes(*(np.broadcast_to(size, self.hits.shape).ravel() for size in sizes))
+        rows = SetSizes(*np.zeros((5, 0)))
+        counts = DecisionCounts((0, self.hits.size), rows, every, float(observed.sum()))
+        values = np.asarray(metric.formula(counts, PRESETS["default"]), dtype=float).reshape(self.hits.shape)
+        values = values if metric.direction == "max" else -values
+        return first_best(np.where(np.isnan(values), -np.inf, values), self.allowed)
+
+    def searched_cuts(self, scores: np.ndarray, value: Callable[[np.ndarray], float]) -> np.ndarray:
+        """Return cuts that no change of the cut of one label makes better, from those of the largest macro F1.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, q)
+            Of which these are the curves.
+        value : callable
+            Of decisions (n, q); the larger, the better.
+        """
+        cuts = self.macro_f1_cuts()
+        decided = (scores >= self.thresholds(cuts)).astype(np.int64)
+        best, before = value(decided), -np.inf
+        for _ in range(_MOST_PASSES):
+            if best <= before + _SAME_VALUE:
+                break
+            before = best
+            for label in range(scores.shape[1]):
+                tried = np.flatnonzero(self.allowed[:, label])
+                # rows of weight 0 make no further cuts
+                tried = _spread(tried[np.diff(self.predicted[tried, label], prepend=-1.0) > 0])
+                column = self.ordered[:, [label]]
+                thresholds = [thresholds_at(column, tried[[k]], close=self.close)[0] for k in range(len(tried))]
+                kept, values = decided[:, label].copy(), np.empty(len(tried))
+                for k, threshold in enumerate(thresholds):
+                    decided[:, label] = scores[:, label] >= threshold
+                    values[k] = value(decided)
+                chosen = first_best(values[:, None], np.ones((len(tried), 1), dtype=bool))[0]
+                if values[chosen] > best + _SAME_VALUE:
+                    best, cuts[label] = values[chosen], tried[chosen]
+                    kept = scores[:, label] >= thresholds[chosen]
+                decided[:, label] = kept
+        return cuts
+
     def micro_f1_cuts(self) -> np.ndarray:
         """Return the cuts of the largest micro F1."""
         columns, value = np.arange(len(self.true)), -1.0
@@ -270,8 +326,40 @@ class LabelCurves:
         return first_best(-false, self.allowed)
 
 
-def global_threshold(Y: Any, scores: Any, objective: str = "macro_f1", sample_weight: Any = None) -> float:
-    """Return the one threshold for all labels that is best for an objective: exact, in O(nq log nq).
+def metric_of_decisions(objective: MetricLike) -> Metric:
+    """Return the metric of an objective; refuse one that decisions do not change."""
+    try:
+        metric = argument_metric(objective)
+    except MetricError as error:
+        raise MethodError(f"objective: {error}") from None
+    if metric.needs != "decisions":
+        raise MethodError(f"objective {metric.name}: it is a metric of {metric.needs}: give one of decisions")
+    return metric
+
+
+def value_of_decisions(
+    metric: Metric, Y: np.ndarray, weights: np.ndarray, observed: np.ndarray | None = None
+) -> Callable[[np.ndarray], float]:
+    """Return a function of decisions: the metric, negated where smaller is better; the worst value where undefined."""
+    given = {"sample_weight": None if (weights == 1).all() else weights, "y_mask": observed}
+    sign = 1.0 if metric.direction == "max" else -1.0
+
+    def value(decisions: np.ndarray) -> float:
+        number = sign * metric.function(Y, decisions, **given)
+        return -np.inf if np.isnan(number) else number
+
+    return value
+
+
+def _spread(cuts: np.ndarray) -> np.ndarray:
+    """Return some of the cuts, evenly spaced, the first and the last among them."""
+    if len(cuts) <= _MOST_CUTS:
+        return cuts
+    return cuts[np.rint(np.linspace(0, len(cuts) - 1, _MOST_CUTS)).astype(int)]
+
+
+def global_threshold(Y: Any, scores: Any, objective: MetricLike = "macro_f1", sample_weight: Any = None) -> float:
+    """Return the one threshold for all labels that is best for an objective.
 
     Parameters
     ----------
@@ -279,9 +367,11 @@ def global_threshold(Y: Any, scores: Any, objective: str = "macro_f1", sample_we
         0/1 labels.
     scores : array-like of shape (n, q)
         Scores of rows that the scoring model was not fitted on, comparable across labels.
-    objective : {"macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"}
-        Under the conventions that `multilab.metrics` has by default: an empty prediction for a row without labels
-        counts 1 in example F1, a label without positives and predictions 0 in macro F1.
+    objective : str or callable, default "macro_f1"
+        "macro_f1", "micro_f1", "example_f1", "hamming_loss" and "subset_accuracy" are exact, in O(nq log nq). Any other
+        metric of decisions, by name, scorer or function, is computed at 100 cuts, evenly spaced among the scores. Under
+        the conventions that `multilab.metrics` has by default: an empty prediction for a row without labels counts 1 in
+        example F1, a label without positives and predictions 0 in macro F1.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -292,7 +382,7 @@ def global_threshold(Y: Any, scores: Any, objective: str = "macro_f1", sample_we
     Raises
     ------
     MethodError
-        If the objective is unknown, the shapes differ or a score is NaN.
+        If the objective is unknown or no metric of decisions, the shapes differ or a score is NaN.
 
     Examples
     --------
@@ -304,7 +394,7 @@ def global_threshold(Y: Any, scores: Any, objective: str = "macro_f1", sample_we
     return best_nested(checked[0], checked[1], checked[2], objective)
 
 
-def best_k(Y: Any, scores: Any, objective: str = "example_f1", sample_weight: Any = None) -> int:
+def best_k(Y: Any, scores: Any, objective: MetricLike = "example_f1", sample_weight: Any = None) -> int:
     """Return the number of labels per row that is best for an objective, if each row gets its labels of highest score.
 
     Parameters, conventions and errors as in :func:`global_threshold`; of equally good numbers the smallest. Of labels
@@ -335,10 +425,24 @@ def label_ranks(scores: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def best_nested(Y: np.ndarray, priority: np.ndarray, weights: np.ndarray, objective: str) -> float:
-    """Return the best threshold of a priority: the decisions of two thresholds are nested, one cell apart at least."""
-    if objective not in OBJECTIVES:
-        raise MethodError(f"objective={objective!r}: give {', '.join(map(repr, OBJECTIVES))}")
+def best_nested(
+    Y: np.ndarray,
+    priority: np.ndarray,
+    weights: np.ndarray,
+    objective: MetricLike,
+    observed: np.ndarray | None = None,
+) -> float:
+    """Return the best threshold of a priority: the decisions of two thresholds are nested, one cell apart at least.
+
+    ``observed`` is the mask of the cells that count, None if all do; the others have the priority -inf and no label.
+    """
+    if not (isinstance(objective, str) and objective in OBJECTIVES):
+        value = value_of_decisions(metric_of_decisions(objective), Y, weights, observed)
+        ordered = -np.sort(-priority[weights > 0], axis=None)[:, None]
+        tried = _spread(np.flatnonzero(allowed_cuts(ordered)[:, 0]))
+        thresholds = [float(thresholds_at(ordered, tried[[k]])[0]) for k in range(len(tried))]
+        values = np.array([value(priority >= threshold) for threshold in thresholds])
+        return thresholds[first_best(values[:, None], np.ones((len(tried), 1), dtype=bool))[0]]
     order = descending(priority.ravel())
     ordered = priority.ravel()[order][:, None]
     cell_weights = weights[order // Y.shape[1]]

@@ -1,29 +1,33 @@
 """Decisions of any multi-label classifier, tuned on held-out scores."""
 
+import warnings
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.stats import binom
 
+from multilab.core.messages import printable
+from multilab.core.text import listed
 from multilab.decision._held_out import HeldOutClassifier, HeldOutScores
 from multilab.decision.calibrated import CalibrationMethod, fit_calibration
 from multilab.decision.expected_f1 import expected_f1_decisions
 from multilab.decision.guard import SHRINKAGE, guarded
 from multilab.decision.thresholds import (
     LOWEST,
-    OBJECTIVES,
     LabelCurves,
     best_nested,
     expected_cost_thresholds,
     label_ranks,
+    metric_of_decisions,
+    value_of_decisions,
 )
 from multilab.methods.base import MethodError
+from multilab.metrics.own_metrics import MetricLike
 
 __all__ = ["TunedThresholdClassifier"]
 
 _POLICIES = ("per_label", "global", "top_k", "cost", "expected_cost", "expected", "fixed")
-_PER_LABEL = ("macro_f1", "micro_f1", "hamming_loss")
 
 
 class TunedThresholdClassifier(HeldOutClassifier):
@@ -39,11 +43,12 @@ class TunedThresholdClassifier(HeldOutClassifier):
         With ``predict_proba`` (an array, or a list of arrays as of scikit-learn's forests) or ``decision_function``.
         ``BinaryRelevance(LogisticRegression())`` when None. "precomputed": X holds held-out probabilities in ``fit``
         and the probabilities of new rows in ``predict``, shape (n, q).
-    objective : {"macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"}, default="macro_f1"
-        Metric of the held-out rows to optimise, under the default conventions of `multilab.metrics`.
+    objective : str or callable, default="macro_f1"
+        Metric of decisions of the held-out rows to optimise: a name of `multilab.metrics` (under the default
+        conventions), a scorer, or a function of your own (guide page *your own metric*); see Notes.
     policy : {"per_label", "global", "top_k", "cost", "expected_cost", "expected", "fixed"}, default="per_label"
-        "per_label": one threshold per label, exact for macro F1, micro F1 and Hamming loss. "global": one threshold for
-        all labels, exact for all objectives. "top_k": the k labels of highest score in every row. "cost": one threshold
+        "per_label": one threshold per label. "global": one threshold for all labels. "top_k": the k labels of highest
+        score in every row. "cost": one threshold
         per label with the smallest cost on the held-out rows. "expected_cost": one threshold per label with the
         smallest expected cost if the probabilities are right, see `expected_cost_thresholds`. Neither uses "objective".
         "expected": per row the set with the largest expected example F1 if labels are independent and the probabilities
@@ -83,6 +88,8 @@ class TunedThresholdClassifier(HeldOutClassifier):
         +inf means never, the most negative number always.
     k_ : int
         Labels per row, with "top_k" only.
+    unreached_ : ndarray of int
+        Labels for which no threshold reaches the ``guarantee``, with that only; `fit` warns of them.
     folds_ : list of (train, test) or None
         Folds of the held-out scores; None if the estimator was fitted already.
     n_features_in_, n_labels_, classes_
@@ -90,6 +97,12 @@ class TunedThresholdClassifier(HeldOutClassifier):
 
     Notes
     -----
+    **Objectives.** "per_label" is exact for micro F1, weighted F1, Hamming loss and all metrics that are means over
+    labels, such as macro F1, F-beta and Matthews correlation. "global" and "top_k" are exact for macro F1, micro F1,
+    example F1, Hamming loss and subset accuracy. Other objectives are computed at up to 100 cuts, evenly spaced among
+    the scores: of all labels, or label by label, from the thresholds of macro F1, until no other threshold of a single
+    label is better.
+
     **Ties.** Among decisions that are equally good on the held-out rows (to 1e-12), those with the fewest labels are
     chosen. A threshold is midway between two scores; scores that differ only by rounding (2^-30 of the largest) are
     never separated. In "top_k", a tie goes to the label with the lower index. Constant scores are therefore all
@@ -108,7 +121,8 @@ class TunedThresholdClassifier(HeldOutClassifier):
     cells are ignored. With "top_k", the k labels are those with the highest scores among all.
 
     **Guarantee.** "recall" uses the exact binomial bound, "precision" Learn then Test with Bonferroni's correction; if
-    no threshold can be guaranteed, every row is assigned (recall) or none (precision). It holds for rows of the
+    no threshold can be guaranteed for a label, it is assigned to every row (recall) or to none (precision), and `fit`
+    warns. It holds for rows of the
     distribution of the held-out rows and for the models that scored these: exactly with "prefit", as an
     approximation with folds, since the final estimator is another model, fitted on more rows. It takes no
     ``sample_weight``.
@@ -139,7 +153,8 @@ class TunedThresholdClassifier(HeldOutClassifier):
     def __init__(
         self,
         estimator: Any = None,
-        objective: Literal["macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"] = "macro_f1",
+        objective: Literal["macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"]
+        | MetricLike = "macro_f1",
         policy: Literal["per_label", "global", "top_k", "cost", "expected_cost", "expected", "fixed"] = "per_label",
         *,
         guard: bool = False,
@@ -210,7 +225,7 @@ class TunedThresholdClassifier(HeldOutClassifier):
         counted = held.weights > 0
         self._never = ~(held.Y[counted] == 1).any(axis=0)
         self._always = ~self._never & ~(held.Y[counted] == 0).any(axis=0)
-        for name in ("thresholds_", "k_"):
+        for name in ("thresholds_", "k_", "unreached_"):
             if hasattr(self, name):
                 delattr(self, name)
         held = held._replace(scores=self._with_constants(scores))
@@ -219,17 +234,13 @@ class TunedThresholdClassifier(HeldOutClassifier):
         elif self.policy == "fixed":
             self.thresholds_ = np.full(self.n_labels_, 0.5 if self._score_kind() == "probability" else 0.0)
         elif self.policy != "expected":
-            thresholds = self._tuned_thresholds(_observed_only(held))
+            thresholds = self._tuned_thresholds(_observed_only(held), _mask(held))
             self.thresholds_ = np.where(self._never, np.inf, np.where(self._always, LOWEST, thresholds))
         return self
 
     def _check_arguments(self) -> None:
-        self._check_choices(objective=OBJECTIVES, policy=_POLICIES)
-        if self.policy == "per_label" and self.objective not in _PER_LABEL:
-            raise MethodError(
-                f"policy='per_label' has no exact maximiser of {self.objective!r}: give policy='global' or 'top_k'"
-                + (", or 'expected'" if self.objective == "example_f1" else "")
-            )
+        self._check_choices(policy=_POLICIES)
+        metric_of_decisions(self.objective)
         if self.policy == "expected" and self.objective != "example_f1":
             raise MethodError(f"policy='expected' is for objective='example_f1', got {self.objective!r}")
         if self.policy in ("expected", "expected_cost") and self._score_kind() != "probability":
@@ -256,15 +267,15 @@ class TunedThresholdClassifier(HeldOutClassifier):
         scores = held.scores
         priority = np.where(np.isfinite(scores), -label_ranks(scores).astype(float), scores)  # as `best_k`
         ranked = _observed_only(held._replace(scores=priority))
-        threshold = best_nested(ranked.Y, ranked.scores, ranked.weights, self.objective)
+        threshold = best_nested(ranked.Y, ranked.scores, ranked.weights, self.objective, _mask(held))
         return int(np.clip(np.ceil(-threshold), 0, self.n_labels_))
 
-    def _tuned_thresholds(self, held: HeldOutScores) -> np.ndarray:
+    def _tuned_thresholds(self, held: HeldOutScores, observed: np.ndarray | None) -> np.ndarray:
         scores, Y, weights = held
         if self.policy == "expected_cost":
             return expected_cost_thresholds(self.cost, self.n_labels_)
         if self.policy == "global":
-            thresholds = np.full(self.n_labels_, best_nested(Y, scores, weights, self.objective))
+            thresholds = np.full(self.n_labels_, best_nested(Y, scores, weights, self.objective, observed))
             return guarded(LabelCurves.of(Y, scores, weights), thresholds, weights, 0.0) if self.guard else thresholds
         curves = LabelCurves.of(Y, scores, weights)
         if self.guarantee is not None:
@@ -272,14 +283,45 @@ class TunedThresholdClassifier(HeldOutClassifier):
                 raise MethodError("`guarantee` counts rows and takes no sample_weight")
             measure, level = self.guarantee
             curves = guaranteed(curves, measure, level, self.confidence)
-        if self.policy == "cost" or self.objective == "hamming_loss":
-            cuts = curves.cost_cuts(self.cost if self.policy == "cost" else (1.0, 1.0))
-        else:
-            cuts = curves.macro_f1_cuts() if self.objective == "macro_f1" else curves.micro_f1_cuts()
-        thresholds = curves.thresholds(cuts)
+            self._warn_of_unreached(curves, measure, level)
+        thresholds = curves.thresholds(self._cuts(curves, held, observed))
         if self.guard:
-            return guarded(curves, thresholds, weights, SHRINKAGE if self.objective == "macro_f1" else 0.0)
+            is_macro = metric_of_decisions(self.objective).name == "macro_f1"
+            return guarded(curves, thresholds, weights, SHRINKAGE if is_macro else 0.0)
         return thresholds
+
+    def _warn_of_unreached(self, curves: LabelCurves, measure: str, level: float) -> None:
+        """Keep, and name in a warning, the labels for which no threshold is allowed; constant labels have none."""
+        if measure == "recall":  # but the one below all scores
+            reached = (curves.allowed[:-1] & (curves.ordered > -np.inf)).any(axis=0)
+            instead = "assigned to every row"
+        else:
+            reached, instead = curves.allowed[1:].any(axis=0), "assigned to no row"
+        self.unreached_ = np.flatnonzero(~reached & ~self._never & ~self._always)
+        if self.unreached_.size:
+            known = getattr(self, "label_names_", None)
+            names = [f"label {j}" if known is None else printable(known[j]) for j in self.unreached_]
+            warnings.warn(
+                f"no threshold has a {measure} of at least {level:g} with confidence {self.confidence:g} for "
+                f"{listed(names)}: {instead}; give a lower level, or more rows",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _cuts(self, curves: LabelCurves, held: HeldOutScores, observed: np.ndarray | None) -> np.ndarray:
+        """Return the cut of each label."""
+        if self.policy == "cost":
+            return curves.cost_cuts(self.cost)
+        metric = metric_of_decisions(self.objective)
+        if metric.name == "hamming_loss":
+            return curves.cost_cuts((1.0, 1.0))
+        if metric.name == "micro_f1":
+            return curves.micro_f1_cuts()
+        if metric.name in ("macro_f1", "weighted_f1"):  # each label's F1 is maximised, whatever its weight
+            return curves.macro_f1_cuts()
+        if metric.counted and metric.mean_over == "labels":
+            return curves.label_metric_cuts(metric)
+        return curves.searched_cuts(held.scores, value_of_decisions(metric, held.Y, held.weights, observed))
 
     def _with_constants(self, scores: np.ndarray) -> np.ndarray:
         """Return the scores with -inf for labels without, and +inf for labels with all training rows."""
@@ -299,6 +341,12 @@ class TunedThresholdClassifier(HeldOutClassifier):
             scores = self._with_constants(scores)
             return ((label_ranks(scores) < self.k_) | np.isposinf(scores)) & ~np.isneginf(scores)
         return scores >= self.thresholds_
+
+
+def _mask(held: HeldOutScores) -> np.ndarray | None:
+    """Return which cells are observed, None if all are."""
+    observed = held.Y >= 0
+    return None if observed.all() else observed
 
 
 def _observed_only(held: HeldOutScores) -> HeldOutScores:

@@ -15,29 +15,30 @@ LabelWeight = Literal["balanced"] | Any  # "balanced" or an array of shape (q,) 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weight of each row for each label: the product of a row's weight and that of its value of the label.
+    """Weight of each row for each label: the product of its weight and that of its value of the label.
 
     Attributes
     ----------
-    rows : ndarray of shape (n,) or None
-        ``sample_weight``, positive; None: all rows count 1.
+    given : ndarray of shape (n,) or (n, q), or None
+        ``sample_weight``: positive weights of the rows, or of the labels of each row, 0 where a label is not observed;
+        None: all count 1.
     values : "balanced", ndarray of shape (q, 2) or None
         ``label_weight``: weights of the values 0 and 1 of each label.
     """
 
-    rows: np.ndarray | None
+    given: np.ndarray | None
     values: Any
 
     @classmethod
-    def of(cls, rows: np.ndarray | None, label_weight: LabelWeight, n_labels: int) -> Self:
+    def of(cls, given: np.ndarray | None, label_weight: LabelWeight, n_labels: int) -> Self:
         """Return the weights after checking ``label_weight``.
 
         Parameters
         ----------
-        rows : ndarray of shape (n,) or None
+        given : ndarray of shape (n,) or (n, q), or None
             Validated ``sample_weight``.
         label_weight : None, "balanced" or array-like of shape (q,) or (q, 2)
-            "balanced": n / (2 n_c) for the n_c rows with the value c of a label, where n and n_c are sums of ``rows``
+            "balanced": n / (2 n_c) for the n_c rows with the value c of a label, where n and n_c are sums of weights
             and 1 replaces 2 for a label with a single value, as `sklearn.utils.class_weight.compute_class_weight` has
             it. Shape (q,): weights of the value 1 of each label; the value 0 counts 1. Shape (q, 2): of both values.
         n_labels : int
@@ -49,7 +50,7 @@ class Weights:
             If ``label_weight`` is neither "balanced" nor an array of positive numbers of one of these shapes.
         """
         if label_weight is None or (isinstance(label_weight, str) and label_weight == "balanced"):
-            return cls(rows, label_weight)
+            return cls(given, label_weight)
         expected = f"give 'balanced' or positive numbers of shape ({n_labels},) or ({n_labels}, 2)"
         try:
             values = np.asarray(label_weight, dtype=np.float64)
@@ -61,25 +62,39 @@ class Weights:
             raise MethodError(f"label_weight has shape {values.shape}: {expected}")
         if not (np.isfinite(values).all() and (values > 0).all()):
             raise MethodError(f"label_weight holds {values[~(np.isfinite(values) & (values > 0))][0]:g}: {expected}")
-        return cls(rows, values)
+        return cls(given, values)
 
     @property
     def uniform(self) -> bool:
         """Whether there are no weights."""
-        return self.rows is None and self.values is None
+        return self.given is None and self.values is None
 
     @property
     def by_label(self) -> bool:
         """Whether a row may have different weights for different labels."""
-        return self.values is not None
+        return self.values is not None or self.cells is not None
+
+    @property
+    def cells(self) -> np.ndarray | None:
+        """Weights of the labels of each row, shape (n, q); None if they are those of the rows."""
+        return None if self.given is None or self.given.ndim == 1 else self.given
+
+    @property
+    def rows(self) -> np.ndarray | None:
+        """One weight for each row, shape (n,), for what all labels share: the mean of those of its observed labels."""
+        if self.cells is None:
+            return self.given
+        observed = np.maximum((self.cells > 0).sum(axis=1), 1)
+        return np.where(self.cells.any(axis=1), self.cells.sum(axis=1) / observed, 1.0)
 
     def of_label(self, label: int, y: np.ndarray) -> np.ndarray | None:
         """Return the weights of the rows for one label, shape (n,), given its 0/1 column; None where all count 1."""
+        given = self.given if self.cells is None else np.ascontiguousarray(self.cells[:, label])  # for libsvm
         if self.values is None:
-            return self.rows
-        zero, one = _balanced(y, self.rows) if isinstance(self.values, str) else self.values[label]
+            return given
+        zero, one = _balanced(y, given) if isinstance(self.values, str) else self.values[label]
         weights = np.where(y == 1, one, zero)
-        return weights if self.rows is None else weights * self.rows
+        return weights if given is None else weights * given
 
     def matrix(self, Y: np.ndarray) -> np.ndarray:
         """Return the weights of all rows for all labels, shape (n, q)."""
@@ -103,7 +118,7 @@ def takes_weights(estimator: BaseEstimator) -> bool:
 def check_takes_weights(estimator: BaseEstimator, weights: Weights) -> None:
     """Raise a `MethodError` if there are weights and the base estimator takes none."""
     if not weights.uniform and not takes_weights(estimator):
-        reason = "label_weight" if weights.rows is None else "sample_weight"
+        reason = "label_weight" if weights.given is None else "sample_weight"
         raise MethodError(
             f"{reason} is given, but {type(estimator).__name__}.fit takes no sample_weight; "
             f"choose another base estimator, or leave {reason} out"

@@ -12,6 +12,7 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
+    check_array,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -377,6 +378,10 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         """Return "probability" (threshold 0.5), "margin" (0), or "score" (``threshold``, an argument of the class)."""
         return "probability"
 
+    def _decides_by_threshold(self) -> bool:
+        """Return whether a label is assigned where its score reaches `_threshold`."""
+        return True
+
     def _threshold(self) -> float:
         """Return the score from which on a label is assigned."""
         kind = self._score_kind()
@@ -543,8 +548,30 @@ class IncrementalClassifier(BatchClassifier):
         self.__dict__.pop("_kept", None)  # a fit starts anew
 
 
+def refuse_cell_weights(sample_weight: Any, owner: str) -> None:
+    """Raise a `MethodError` if there is a weight for each label of a row, where an estimator takes one for each row."""
+    if _ndim(sample_weight) == 2:
+        raise MethodError(
+            f"sample_weight has two dimensions, and {owner} takes one weight per row, shape (n,); the guide on "
+            "imbalance lists the methods that take one for each label of a row"
+        )
+
+
+def _ndim(array: Any) -> int:
+    return int(array.ndim) if hasattr(array, "ndim") else np.ndim(array)
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if sp.issparse(matrix) else np.asarray(to_numpy(matrix))
+
+
 class WeightedClassifier(MultiLabelClassifier):
-    """Base class of the classifiers whose ``fit`` takes weights of the rows; they write ``_fit(X, Y, weight)``."""
+    """Base class of the classifiers whose ``fit`` takes weights of the rows; they write ``_fit(X, Y, weight)``.
+
+    Those that take a weight for each label of a row set ``_accepts_cell_weights``; they also learn from missing labels.
+    """
+
+    _accepts_cell_weights: ClassVar[bool] = False  # then the weight of `_fit` may have shape (n, q)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows and their labels.
@@ -580,10 +607,15 @@ class WeightedClassifier(MultiLabelClassifier):
     def _validate_weighted(
         self, X: Any, y: Any, sample_weight: Any, y_mask: Any = None
     ) -> tuple[Any, Any, np.ndarray | None]:
-        """Return X and y as `_validate_fit` does, and the weights of the rows (None: all count 1), shape (n,).
+        """Return X and y as `_validate_fit` does, and the weights (None: all count 1), shape (n,) or (n, q).
 
-        Rows of weight 0 are left out, so that they are absent for everything that counts or draws rows.
+        Rows of weight 0 are left out, so that they are absent for everything that counts or draws rows. A label of
+        weight 0 in a row is one that was not observed.
         """
+        if _ndim(sample_weight) == 2:
+            if not self._accepts_cell_weights:
+                refuse_cell_weights(sample_weight, type(self).__name__)
+            return self._validate_cell_weights(X, y, sample_weight, y_mask)
         X, Y = self._validate_fit(X, y, y_mask)
         if sample_weight is None:
             return X, Y, None
@@ -595,6 +627,27 @@ class WeightedClassifier(MultiLabelClassifier):
         if Y.dtype == np.int8 and not sp.issparse(Y):  # a label may have lost the rows that observe it
             Y[:, (Y < 0).all(axis=0)] = 0
         return X[rows], Y, weight[rows]
+
+    def _validate_cell_weights(self, X: Any, y: Any, sample_weight: Any, y_mask: Any) -> tuple[Any, Any, np.ndarray]:
+        """Return X and y, and weights of shape (n, q): 0 where a label is not observed, else positive."""
+        if in_another_order(getattr(y, "columns", None), getattr(sample_weight, "columns", None)):
+            raise MethodError("sample_weight has the columns of y in another order: pass sample_weight[y.columns]")
+        weight = check_array(_dense(sample_weight), dtype=np.float64, copy=True, input_name="sample_weight")
+        if (weight < 0).any():
+            raise MethodError("sample_weight holds a negative number: a weight is >= 0")
+        if not weight.all():
+            mask = np.ones(weight.shape, dtype=bool) if y_mask is None else _dense(y_mask)
+            # another shape is refused with y_mask
+            y_mask = np.where(weight > 0, mask, False) if mask.shape == weight.shape else mask
+        X, Y = self._validate_fit(X, y, y_mask)
+        if weight.shape != Y.shape:
+            raise MethodError(
+                f"sample_weight has shape {weight.shape} and y {Y.shape}: give one weight per label of a row"
+            )
+        if Y.dtype == np.int8:
+            weight[Y < 0] = 0.0
+        weight[:, ~weight.any(axis=0)] = 1.0  # a label that no row observes is one that no row has
+        return X, Y, weight
 
 
 class PartialClassifier(MultiLabelClassifier):
@@ -644,7 +697,8 @@ class WeightedPartialClassifier(WeightedClassifier):
             0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
-            weights to these, which must take them.
+            weights to these, which must take them. Shape (n, q), in some estimators: weights of the labels of a row; a
+            label of weight 0 is not observed.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Decisions, blocks
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, checked_weights, observed_only, refuse_other_order
+from multilab.metrics.own_metrics import is_scorer
 from multilab.metrics.registry import defined, measure
 
 __all__ = ["BootstrapInterval", "bootstrap"]
@@ -78,8 +79,9 @@ def bootstrap(
     Parameters
     ----------
     metric : str or callable
-        Name of a metric, or a function ``metric(Y, given, **parameters) -> float`` of your own, which gets the rows of
-        each draw, and ``sample_weight`` and ``labels`` if these are given (but neither ``conventions`` nor ``y_mask``).
+        Name of a metric, a scorer, or a function ``metric(Y, given, **parameters) -> float`` of your own, which gets
+        the rows of each draw, and ``sample_weight`` and ``labels`` if these are given (but neither ``conventions`` nor
+        ``y_mask``).
     Y : array-like or sparse, shape (n_rows, n_labels)
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     given : array-like or sparse, shape (n_rows, n_labels)
@@ -131,10 +133,12 @@ def bootstrap(
             raise MetricError("y_mask is for metrics by name: mark unobserved cells in Y for a function of your own")
         if labels is not None:
             parameters["labels"] = labels
-        values_of = _values_of_function(metric, Y, given, sample_weight, parameters, rng, n_draws)
+        function = defined(metric).function if is_scorer(metric) else metric
+        values_of = _values_of_function(function, Y, given, sample_weight, parameters, rng, n_draws)
         return _interval(*values_of, level, str(metric))
     chosen, definition = resolve(conventions), defined(metric)
     truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
+    truth.refuse_cell_weights("bootstrap")
     if definition.needs == "decisions":
         truth, decisions = observed_only(truth, truth.chosen(Decisions(given), "decisions"))
         sample: Any = count_decisions(truth, decisions)
@@ -202,18 +206,26 @@ def _drawn_counts(
         seen = [sp.csr_array(truth.observed.rows(*part)) for part in blocks(n_rows, n_labels)]
         parts.append(sp.vstack(seen, format="csr").astype(np.int64))
     row_weights = truth.weights
-    of_rows = (counts.by_row.true, counts.by_row.predicted, counts.by_row.hits)
+    of_rows = tuple(getattr(counts.by_row, field.name) for field in fields(SetSizes))
     step = max(1, _WEIGHT_CELLS // n_rows)
     for first in range(0, n_draws, step):
         lines = rng.integers(0, n_rows, (min(step, n_draws - first), n_rows))
-        weights: Any = np.stack([np.bincount(drawn, minlength=n_rows) for drawn in lines])
-        if row_weights is not None:
-            weights = weights * row_weights
+        times = np.stack([np.bincount(drawn, minlength=n_rows) for drawn in lines])
+        weights: Any = times if row_weights is None else times * row_weights
         sums = [(part.T @ weights.T).T for part in parts]
+        numbers = sums if row_weights is None else [(part.T @ times.T).T for part in parts]
         for draw, drawn in enumerate(lines):
             rows = SetSizes(*(sizes[drawn] for sizes in of_rows))
             kept = sums[3][draw] > 0 if len(sums) > 3 else slice(None)
-            of_labels = SetSizes(*(part[draw][kept] for part in sums[:3]))
+            true, predicted, hits = (part[draw][kept] for part in sums[:3])
+            whole = sums[3][draw][kept] if len(sums) > 3 else weights[draw].sum()
+            n_whole = numbers[3][draw][kept] if len(sums) > 3 else n_rows
+            # where no cell is left, a difference of two sums of weights would be a rounding error
+            others = [
+                np.where(numbers[k][draw][kept] == n_whole, 0, np.maximum(whole - size, 0))
+                for k, size in enumerate((true, predicted))
+            ]
+            of_labels = SetSizes(true, predicted, hits, *others)
             shape, cells = (n_rows, of_labels.true.size), lengths[drawn]
             if row_weights is None:
                 yield DecisionCounts(shape, rows, of_labels, int(cells.sum()))

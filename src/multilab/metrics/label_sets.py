@@ -42,6 +42,27 @@ class _Mask(Cells):
         return block != 0
 
 
+class _CellWeights(Cells):
+    """Weights >= 0 of the cells, divided by ``scale``.
+
+    Raises
+    ------
+    MetricError
+        If a weight is negative or not finite.
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        super().__init__(matrix, "sample_weight")
+        stored = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.data
+        if not np.isfinite(stored).all() or (stored < 0).any():
+            raise MetricError("`sample_weight` must hold finite numbers >= 0")
+        self.scale = _scale_of(float(stored.max(initial=0.0)))
+
+    def _converted(self, block: np.ndarray, observed: np.ndarray | None) -> np.ndarray:
+        weights = block / self.scale
+        return weights if observed is None else np.where(observed, weights, 0.0)
+
+
 class Observed:
     """Cells that are observed by all of some matrices, read in blocks.
 
@@ -89,8 +110,9 @@ class LabelSets:
         Name in error messages.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label is observed; the values of the matrix elsewhere are ignored.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weights of the rows, >= 0. Rows of weight 0 are left out, as if they did not exist.
+    sample_weight : array-like of shape (n_rows,) or (n_rows, n_labels), optional
+        Weights of the rows, >= 0. Rows of weight 0 are left out, as if they did not exist. Or weights of the cells; one
+        of weight 0 is not observed.
     labels : sequence of int or str, optional
         The labels to measure, by position or name; the others are left out. None: all.
 
@@ -103,6 +125,8 @@ class LabelSets:
     weights : ndarray of float, shape (n_rows,), or None
         Weights of the rows that are left, divided by ``weight_scale``, a power of two: products of weights neither
         overflow nor vanish, and nothing is rounded.
+    cell_weights : Cells of float, or None
+        Weights of the cells, divided in the same way, 0 where a cell is not observed.
 
     Raises
     ------
@@ -119,11 +143,15 @@ class LabelSets:
         self.positions = np.arange(n_labels) if labels is None else _positions(labels, self.names, n_labels)
         self._rows: np.ndarray | None = None
         self.weights: np.ndarray | None = None
+        self.cell_weights: Cells | None = None
         self.weight_scale = 1.0
-        if sample_weight is not None:
+        of_cells = None
+        if _is_matrix(sample_weight):
+            of_cells = _CellWeights(sample_weight)
+        elif sample_weight is not None:
             weights = checked_weights(sample_weight, n_rows)
             self._rows = None if weights.all() else np.flatnonzero(weights)
-            self.weight_scale = 2.0 ** (np.frexp(weights.max())[1] - 1)
+            self.weight_scale = _scale_of(float(weights.max()))
             self.weights = weights[weights > 0] / self.weight_scale
         self._labels = None if labels is None else self.positions
         if not self._is_complete:
@@ -131,7 +159,13 @@ class LabelSets:
         checked = cells.matrix
         self.shape: tuple[int, int] = checked.shape
         self._blocks = blocks(*self.shape)
-        self.observed = _observed(cells, name, None if y_mask is None else self.chosen(_mask(y_mask), "y_mask"))
+        masks = [] if y_mask is None else [self.chosen(_mask(y_mask), "y_mask")]
+        if of_cells is not None:
+            of_cells = self.chosen(of_cells, "sample_weight")
+            masks.append(self.chosen(_Mask(sample_weight, "sample_weight"), "sample_weight"))
+        self.observed = _observed(cells, name, masks)
+        if of_cells is not None:
+            self.cell_weights = of_cells if self.observed is None else of_cells.hiding(self.observed)
         if self.observed is None:
             refuse_unless_binary(checked, name)
         if isinstance(checked, np.ndarray) or self.observed is not None:
@@ -167,7 +201,8 @@ class LabelSets:
         refuse_other_order(self.names, "Y", given.names, name)
         if self._is_complete:
             return given
-        if sp.issparse(given.matrix):  # selected at once: ranks are counted from all stored entries
+        if sp.issparse(given.matrix) and not isinstance(given, _CellWeights):
+            # selected at once: ranks are counted from all stored entries
             return type(given)(self._part(given.matrix), name)
         return given.take(self._rows, self._labels)
 
@@ -196,7 +231,9 @@ class LabelSets:
 
     @cached_property
     def n_cells(self) -> float:
-        """Number of observed cells, each counted by the weight of its row."""
+        """Number of observed cells, each counted by its weight or that of its row."""
+        if self.cell_weights is not None:
+            return float(sum(self.cell_weights.rows(*part).sum() for part in self._blocks))
         lengths = np.broadcast_to(self.row_lengths, self.shape[0])
         return int(lengths.sum()) if self.weights is None else float(self.weights @ lengths)
 
@@ -219,7 +256,7 @@ class LabelSets:
     @cached_property
     def transposed(self) -> LabelSets:
         """Return the same matrix as the row indices of each label; for its entries only."""
-        return self._of(self.to_csr().T.tocsr(), None, None)
+        return self._of(self.to_csr().T.tocsr(), None, None, None)
 
     def take(self, lines: np.ndarray | None = None, labels: np.ndarray | None = None) -> LabelSets:
         """Return a selection of rows and labels, each an index array or None for all."""
@@ -231,12 +268,28 @@ class LabelSets:
         csr.sort_indices()
         observed = None if self.observed is None else self.observed.take(lines, labels)
         weights = self.weights if lines is None or self.weights is None else self.weights[lines]
-        return self._of(csr, observed, weights)
+        cell_weights = None if self.cell_weights is None else self.cell_weights.take(lines, labels)
+        return self._of(csr, observed, weights, cell_weights)
+
+    def refuse_cell_weights(self, owner: str) -> None:
+        """Raise a MetricError if cells have weights, for what is no sum over cells."""
+        if self.cell_weights is not None:
+            raise MetricError(
+                f"{owner} takes one weight per row, shape ({self.shape[0]},): weights of shape (n, q) are for metrics "
+                "that are sums over cells, such as hamming_loss, micro_f1 and macro_f1"
+            )
 
     @classmethod
-    def _of(cls, csr: sp.csr_array, observed: Observed | None, weights: np.ndarray | None) -> LabelSets:
+    def _of(
+        cls,
+        csr: sp.csr_array,
+        observed: Observed | None,
+        weights: np.ndarray | None,
+        cell_weights: Cells | None,
+    ) -> LabelSets:
         made = object.__new__(cls)
         made.shape, made.observed, made.weights, made.names = csr.shape, observed, weights, None
+        made.cell_weights = cell_weights
         made._blocks = blocks(*csr.shape)
         made.indptr, made.indices = csr.indptr.astype(np.int64), csr.indices
         return made
@@ -249,6 +302,17 @@ def refuse_other_order(first: Any, first_name: str, second: Any, second_name: st
             f"{second_name} has the columns of {first_name} in another order: "
             "reorder one of them by the columns of the other, or pass arrays to compare by position"
         )
+
+
+def _is_matrix(sample_weight: Any) -> bool:
+    return getattr(sample_weight, "ndim", None) == 2 or (
+        isinstance(sample_weight, list) and np.ndim(sample_weight) == 2
+    )
+
+
+def _scale_of(largest: float) -> float:
+    """Return the power of two by which weights are divided."""
+    return float(2.0 ** (np.frexp(largest)[1] - 1))
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
@@ -288,19 +352,18 @@ def _mask(y_mask: Any) -> _Mask:
     return mask
 
 
-def _observed(cells: Cells, name: str, mask: _Mask | None) -> Observed | None:
+def _observed(cells: Cells, name: str, masks: list[_Mask]) -> Observed | None:
     """Return the observed cells, or None if all are."""
     parts: list[Cells] = []
     matrix = cells.matrix
     if _has_marks(matrix):
         parts.append(_Labels(matrix, name))
-        if mask is None and matrix.dtype == np.int8 and isinstance(matrix, np.ndarray) and matrix.all():
+        if not masks and matrix.dtype == np.int8 and isinstance(matrix, np.ndarray) and matrix.all():
             raise MetricError(
                 f"{name} holds no 0, and -1 in an int8 matrix is a label that was not observed; "
                 f"for -1/+1 labels pass ({name} > 0)"
             )
-    if mask is not None:
-        parts.append(mask)
+    parts += masks
     observed = Observed(parts) if parts else None
     if observed is None or observed.sizes[0].sum() == observed.shape[0] * observed.shape[1]:
         return None

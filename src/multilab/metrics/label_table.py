@@ -91,6 +91,7 @@ def per_label(
         raise MetricError("per_label needs scores, decisions, or both; got neither")
     names = _names(Y, label_names)
     truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
+    truth.refuse_cell_weights("per_label")
     n_labels = truth.shape[1]
     seen = np.arange(n_labels) if truth.observed is None else np.flatnonzero(truth.observed.sizes[1])
     columns: dict[str, np.ndarray] = {}

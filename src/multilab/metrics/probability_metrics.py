@@ -29,6 +29,7 @@ __all__ = ["brier_score", "expected_calibration_error", "log_loss"]
     mean_over="cells",
     source="Good, JRSS B 14 (1952); mean over labels of scikit-learn's log_loss",
     filler="decisions",
+    cell_weights=True,
     standard=False,
 )
 def log_loss(ranking: Ranking, conventions: Conventions) -> float:
@@ -55,6 +56,7 @@ def log_loss(ranking: Ranking, conventions: Conventions) -> float:
     mean_over="cells",
     source="Brier, Monthly Weather Review 78 (1950); mean over labels of scikit-learn's brier_score_loss",
     filler="decisions",
+    cell_weights=True,
     standard=False,
 )
 def brier_score(ranking: Ranking, conventions: Conventions) -> float:
@@ -162,6 +164,16 @@ def squared_errors(scores: np.ndarray, entries: Entries) -> np.ndarray:
 
 
 def _mean_over_cells(ranking: Ranking, losses: Callable[[np.ndarray, Entries], np.ndarray]) -> float:
+    truth = ranking.truth
+    if truth.cell_weights is not None:
+        weighted = []
+        for start, stop, entries in truth.parts:
+            weighted += (
+                (truth.cell_weights.rows(start, stop) * losses(ranking.scores.rows(start, stop), entries))
+                .sum(axis=1)
+                .tolist()
+            )
+        return math.fsum(weighted) / truth.n_cells
     sums = ranking.per_row(losses.__name__, lambda scores, entries: losses(scores, entries).sum(axis=1))
     cells = ranking.per_row("cells", lambda scores, entries: np.isfinite(scores).sum(axis=1))
     weights = ranking.weights

@@ -37,9 +37,9 @@ from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
+from multilab.metrics.own_metrics import MetricLike, Needs, own_metric
 
 Direction = Literal["max", "min"]
-Needs = Literal["scores", "probabilities", "decisions"]
 Fillers = Literal["decisions", "ones"] | None
 Skips = Literal["rows", "labels"] | None
 Group = Literal["example", "label", "ranking", "probability"] | None
@@ -164,6 +164,11 @@ class Metric:
         ``function(Y, scores or decisions, conventions, *, sample_weight, labels, y_mask, **parameters)``.
     formula : callable
         ``formula(ranking or counts, conventions, **parameters)``, the decorated function.
+    cell_weights : bool
+        Whether it is a sum over cells, of which each may have a weight: computed from ``counts.by_label`` alone.
+    counted : bool
+        Whether the formula is one of counts or ranks. False for a function of one's own, which has no other than
+        ``function``.
     """
 
     name: str
@@ -183,6 +188,8 @@ class Metric:
     source: str
     function: Callable[..., float]
     formula: Formula
+    cell_weights: bool = False
+    counted: bool = True
 
     @property
     def range(self) -> tuple[float, float]:
@@ -199,8 +206,12 @@ class Metric:
         Raises
         ------
         MetricError
-            If rows have weights, which the formula of a mean over rows did not use.
+            If rows have weights, which the formula of a mean over rows did not use, or cells have weights and it is no
+            sum over cells.
         """
+        truth = counts_or_ranking.truth
+        if truth is not None and not self.cell_weights:
+            truth.refuse_cell_weights(self.name)
         result = self.formula(counts_or_ranking, conventions, **parameters)
         weights, unit = counts_or_ranking.weights, 1.0
         if isinstance(result, Mean):
@@ -231,17 +242,84 @@ ALL_METRICS: Mapping[str, Metric] = MappingProxyType(_ALL)
 METRICS: Mapping[str, Metric] = MappingProxyType(_STANDARD)
 
 
-def defined(name: str) -> Metric:
-    """Return the metric of this name; refuse an unknown one."""
-    found = _ALL.get(name) or paper_metrics().get(name)
-    if found is None:
-        raise MetricError(unknown_name("metric", name, _ALL))
-    return found
+def defined(metric: MetricLike) -> Metric:
+    """Return the metric of a name, a scorer or a function; refuse an unknown name."""
+    return argument_metric(metric)
 
 
-def all_defined(names: Iterable[str]) -> dict[str, Metric]:
-    """Return the metrics of these names; refuse an unknown one."""
-    return {name: defined(name) for name in names}
+def argument_metric(metric: MetricLike) -> Metric:
+    """Return what `defined` returns, for an estimator whose only metric is its argument.
+
+    The key of a result holds the versions of the metrics that its settings name, and of those in the code of a class
+    that calls `defined` (`multilab.cells.method.Method.code`). A metric of one's own is better where it is larger, as
+    scikit-learn has it for scorers.
+    """
+    if isinstance(metric, str):
+        found = _ALL.get(metric) or paper_metrics().get(metric)
+        if found is None:
+            raise MetricError(unknown_name("metric", metric, _ALL))
+        return found
+    inner = metric.func if isinstance(metric, functools.partial) else metric
+    known = _ALL.get(getattr(inner, "__name__", ""))
+    if known is not None and known.function is inner:
+        if inner is metric:
+            return known
+        raise MetricError(
+            f"for {known.name} with other arguments pass multilab.metrics.get_scorer({known.name!r}, ...)"
+        )
+    own = own_metric(metric)
+    if own.name in _ALL and own.plain:
+        return _ALL[own.name]
+    if own.name in _ALL:
+        raise MetricError(f"the function {own.name} has the name of a metric that is defined already: rename it")
+    return Metric(
+        own.name,
+        own.title,
+        direction="max",
+        low=-math.inf,
+        high=math.inf,
+        needs=own.needs,
+        skips=None,
+        conventions=(),
+        parameters=MappingProxyType({}),
+        filler=None,
+        group=None,
+        ordered_like=None,
+        mean_over=None,
+        definition=own.title,
+        source="a scorer or function of one's own",
+        function=own.function,
+        formula=own.function,
+        counted=False,
+    )
+
+
+def by_name(metrics: Iterable[MetricLike]) -> dict[str, MetricLike]:
+    """Return names, scorers and functions by the names of their metrics; refuse two of one name."""
+    chosen: dict[str, MetricLike] = {}
+    for metric in metrics:
+        found = defined(metric)
+        other = chosen.setdefault(found.name, metric)
+        if other is not metric and defined(other).function is not found.function:
+            raise MetricError(f"two metrics are called {found.name}: rename one of the functions")
+    return chosen
+
+
+def all_defined(metrics: Iterable[MetricLike]) -> dict[str, Metric]:
+    """Return the metrics of names, scorers and functions, by name."""
+    return {name: defined(metric) for name, metric in by_name(metrics).items()}
+
+
+def title_of(name: str) -> str:
+    """Return the display name of a metric; that of a function of one's own, which cannot be looked up, is its name."""
+    known = _ALL.get(name) or paper_metrics().get(name)
+    return name if known is None else known.title
+
+
+def direction_of(name: str) -> Direction:
+    """Return which values of a metric are better; of a function of one's own the larger ones."""
+    known = _ALL.get(name) or paper_metrics().get(name)
+    return "max" if known is None else known.direction
 
 
 def find_metric(name: str) -> Metric | None:
@@ -272,8 +350,8 @@ Y : array-like or sparse, shape (n_rows, n_labels)
     {what}
 conventions : str or Conventions, default "default"
     A preset or your own rules, see :class:`Conventions`. {conventions}
-sample_weight : array-like of shape (n_rows,), optional
-    Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+sample_weight : array-like of shape (n_rows,){cells}, optional
+    Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.{of_cells}
 labels : sequence of int or str, optional
     The labels to measure, by position, or by name where Y is a data frame. None: all.
 y_mask : array-like or sparse, shape (n_rows, n_labels), optional
@@ -308,11 +386,13 @@ def metric(
     source: str,
     conventions: tuple[str, ...] = (),
     skips: Skips = None,
+    low: float = 0.0,
     high: float = 1.0,
     filler: Fillers = None,
     group: Group = None,
     ordered_like: str | None = None,
     mean_over: MeanOver = None,
+    cell_weights: bool = False,
     standard: bool = True,
     version: int = 1,
 ) -> Callable[[Formula], Callable[..., float]]:
@@ -320,7 +400,7 @@ def metric(
 
     Parameters
     ----------
-    title, direction, needs, source, conventions, skips, high, filler, group, ordered_like, mean_over
+    title, direction, needs, source, conventions, skips, low, high, filler, group, ordered_like, mean_over, cell_weights
         See :class:`Metric`.
     standard : bool, default True
         Whether ``score_all`` computes it, so that it is in :data:`METRICS`. A metric of a paper never is.
@@ -360,7 +440,9 @@ def metric(
         parameters = MappingProxyType({p.name: p.default for p in keyword_only})
         definition = doc.partition("\n\n")[0].replace("\n", " ").removeprefix(_SUMMARY).rstrip(".")
         rules = conventions, parameters, filler, group, ordered_like, mean_over
-        made = Metric(name, title, direction, 0.0, high, needs, skips, *rules, definition, source, function, formula)
+        made = Metric(
+            name, title, direction, low, high, needs, skips, *rules, definition, source, function, formula, cell_weights
+        )
         function.__doc__ = _document(made, doc)
         function.results_version = formula.results_version = version  # type: ignore[attr-defined]
         if formula.__module__.startswith("multilab.papers."):
@@ -453,5 +535,9 @@ def _document(made: Metric, doc: str) -> str:
         high="the number of labels" if made.high == float("inf") else f"{made.high:g}",
         better="larger" if made.direction == "max" else "smaller",
         source=made.source,
+        cells=" or (n_rows, n_labels)" if made.cell_weights else "",
+        of_cells=" Or weights of\n    the single cells; a label of weight 0 counts as not observed."
+        if made.cell_weights
+        else "",
     )
     return f"{text.strip()}\n\n{sections}\n{examples}{code}".rstrip() + "\n"

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from multilab.metrics.conventions import Conventions, resolve
+from multilab.metrics.conventions import PRESETS, Conventions, resolve
 from multilab.metrics.errors import MetricError
 from multilab.metrics.label_sets import refuse_other_order
-from multilab.metrics.registry import ALL_METRICS, defined
+from multilab.metrics.own_metrics import MetricLike, OwnMetric, named
+from multilab.metrics.registry import ALL_METRICS, all_defined, defined
 
 __all__ = ["get_scorer", "get_scorer_names"]
 
@@ -34,7 +35,7 @@ def get_scorer_names() -> list[str]:
 
 
 def get_scorer(
-    name: str | Iterable[str],
+    name: MetricLike | Iterable[MetricLike],
     *,
     conventions: str | Conventions = "default",
     labels: Any = None,
@@ -49,9 +50,10 @@ def get_scorer(
 
     Parameters
     ----------
-    name : str or iterable of str
-        A metric, see :func:`get_scorer_names`. Several names make one scorer that returns a dict and predicts once;
-        scikit-learn accepts it as multi-metric ``scoring=`` too. A dict of single scorers is accepted as well.
+    name : str, callable, or iterable of these
+        A metric, see :func:`get_scorer_names`, or a function of your own. Several make one scorer that returns a dict
+        and predicts once; scikit-learn accepts it as multi-metric ``scoring=`` too. A dict of single scorers is
+        accepted as well.
     conventions : str or Conventions, default "default"
         A preset or your own rules.
     labels : sequence of int or str, optional
@@ -62,8 +64,9 @@ def get_scorer(
     Returns
     -------
     callable
-        Y may have unobserved cells (NaN, or -1 in int8). Where metadata routing is enabled,
-        ``set_score_request(sample_weight=True)`` asks for weights of the rows.
+        Y may have unobserved cells (NaN, or -1 in int8). A scorer of one metric is a metric itself wherever Python
+        takes the name of one: ``compare(..., metrics=[get_scorer("macro_fbeta", beta=0.5)])``. Where metadata routing
+        is enabled, ``set_score_request(sample_weight=True)`` asks for weights of the rows.
 
     Raises
     ------
@@ -84,7 +87,7 @@ def get_scorer(
     True
     """
     rules = resolve(conventions)
-    if isinstance(name, str):
+    if isinstance(name, str) or callable(name):
         return _Scorer((name,), rules, labels, parameters, single=True)
     return _Scorer(tuple(name), rules, labels, parameters, single=False)
 
@@ -93,18 +96,23 @@ class _Scorer:
     """Scorer of one metric, or of several as a dict; it can be pickled and cloned."""
 
     def __init__(
-        self, names: tuple[str, ...], conventions: Conventions, labels: Any, parameters: dict[str, Any], single: bool
+        self,
+        metrics: tuple[MetricLike, ...],
+        conventions: Conventions,
+        labels: Any,
+        parameters: dict[str, Any],
+        single: bool,
     ) -> None:
-        if not names:
+        if not metrics:
             raise MetricError("get_scorer needs at least one metric")
         if parameters and not single:
             raise MetricError("parameters are those of one metric: make a dict of single scorers")
-        for name in names:
-            known = defined(name).parameters
+        for name, metric in all_defined(metrics).items():
+            known = metric.parameters
             unknown = sorted(set(parameters) - set(known))
             if unknown:
                 raise MetricError(f"{name} has no parameter {unknown[0]!r}; it has: {', '.join(known) or 'none'}")
-        self.names, self.conventions, self.parameters, self.single = names, conventions, parameters, single
+        self.metrics, self.conventions, self.parameters, self.single = metrics, conventions, parameters, single
         self.labels = labels
         self._request: bool | str | None = None
 
@@ -122,7 +130,8 @@ class _Scorer:
         return request
 
     def __repr__(self) -> str:
-        name: Any = self.names[0] if self.single else list(self.names)
+        names = list(all_defined(self.metrics))
+        name: Any = names[0] if self.single else names
         return f"get_scorer({', '.join([repr(name), *(f'{k}={v!r}' for k, v in self.parameters.items())])})"
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float | dict[str, float]:
@@ -130,15 +139,46 @@ class _Scorer:
         outputs: dict[str, Any] = {}
         values = {}
         refuse_other_order(getattr(estimator, "label_names_", None), "the model", getattr(y, "columns", None), "y")
-        for name in self.names:
-            metric = defined(name)
+        for name, metric in all_defined(self.metrics).items():
             method = _method(estimator, _METHODS[metric.needs], name)
             if method not in outputs:
                 outputs[method] = label_outputs(getattr(estimator, method)(X), estimator)
             chosen = {"sample_weight": sample_weight, "labels": self.labels}
             value = metric.function(y, outputs[method], self.conventions, **chosen, **self.parameters)
             values[name] = value if metric.direction == "max" else -value
-        return values[self.names[0]] if self.single else values
+        return next(iter(values.values())) if self.single else values
+
+    def own_metric(self) -> OwnMetric:
+        """Return the metric that this scorer is where another function than a scorer of scikit-learn takes one."""
+        if not self.single:
+            raise MetricError(f"{self!r} has several values: pass scorers of one metric each")
+        metric = defined(self.metrics[0])
+        given = dict(self.parameters)
+        if self.conventions != PRESETS["default"]:
+            presets = (name for name, preset in PRESETS.items() if preset == self.conventions)
+            given["conventions"] = next(presets, self.conventions)
+        if self.labels is not None:
+            given["labels"] = self.labels
+        name, title = named(metric.name, given, metric.direction == "min")
+        return OwnMetric(name, title, metric.needs, self._value, plain=name == metric.name)
+
+    def _value(
+        self,
+        Y: Any,
+        given: Any,
+        conventions: str | Conventions = "default",
+        *,
+        sample_weight: Any = None,
+        labels: Any = None,
+        y_mask: Any = None,
+    ) -> float:
+        """Return the score of predictions, under the conventions of this scorer."""
+        if labels is not None and self.labels is not None:
+            raise MetricError(f"{self!r} has labels of its own, and labels={labels!r} are given")
+        metric, chosen = defined(self.metrics[0]), self.labels if labels is None else labels
+        cells = {"sample_weight": sample_weight, "labels": chosen, "y_mask": y_mask}
+        value = metric.function(Y, given, self.conventions, **cells, **self.parameters)
+        return value if metric.direction == "max" else -value
 
 
 def _method(estimator: Any, methods: tuple[str, ...], name: str) -> str:

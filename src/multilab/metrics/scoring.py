@@ -16,7 +16,8 @@ from multilab.metrics.inputs import (
 )
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
-from multilab.metrics.registry import METRICS, all_defined, values_of
+from multilab.metrics.own_metrics import MetricLike
+from multilab.metrics.registry import METRICS, Value, all_defined, values_of
 
 
 def score_all(
@@ -26,7 +27,7 @@ def score_all(
     threshold: float | None = None,
     conventions: str | Conventions = "default",
     *,
-    metrics: Iterable[str] | None = None,
+    metrics: Iterable[MetricLike] | None = None,
     sample_weight: Any = None,
     labels: Any = None,
     y_mask: Any = None,
@@ -52,10 +53,12 @@ def score_all(
     conventions : str or Conventions, default "default"
         A preset (default, uniform, sklearn, mulan, meka, lamda, matlab) or single rules; see
         :class:`Conventions`.
-    metrics : iterable of str, optional
-        Names of metrics, with their default parameters; also those that are not in :data:`METRICS`.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+    metrics : iterable of str or callable, optional
+        Names of metrics, with their default parameters, also those that are not in :data:`METRICS`; scorers; functions
+        of your own, see the guide page *your own metric*.
+    sample_weight : array-like of shape (n_rows,) or (n_rows, n_labels), optional
+        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all. Weights of the
+        single cells are for metrics that are sums over cells.
     labels : sequence of int or str, optional
         The labels to measure, by position, or by name where Y is a data frame. None: all.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
@@ -113,6 +116,18 @@ def score_all(
         "scores": ranking,
         "probabilities": ranking,
     }
-    values = values_of(chosen_metrics, measured, chosen)
-    result = {name: value.value for name, value in values.items()}
+    counted = {name: metric for name, metric in chosen_metrics.items() if metric.counted}
+    values = values_of(counted, measured, chosen)
+    if len(counted) < len(chosen_metrics):  # functions of one's own get the matrices
+        scored = decisions if scores is None else scores
+        if decisions is None:
+            matrix = Scores(scored)
+            decisions = ThresholdedScores(matrix, at, chosen.decision).rows(0, matrix.shape[0])
+        own = {"sample_weight": sample_weight, "labels": labels, "y_mask": y_mask}
+        values |= {
+            name: Value(metric.function(Y, decisions if metric.needs == "decisions" else scored, chosen, **own))
+            for name, metric in chosen_metrics.items()
+            if not metric.counted
+        }
+    result = {name: values[name].value for name in chosen_metrics}
     return result | {f"n_skipped_{name}": values[name].n_skipped for name, m in chosen_metrics.items() if m.skips}

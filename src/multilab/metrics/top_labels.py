@@ -1,4 +1,4 @@
-"""Metrics of the k labels with the highest scores of a row: precision, recall and normalised discounted gain.
+"""Metrics of the k labels with the highest scores of a row: precision, recall, hits, average precision, nDCG.
 
 Ties at the border of the k are averaged over random choices, so the value does not depend on the order of the
 labels (as in scikit-learn's ``ndcg_score``). A row without relevant label counts 0.
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import gammaln
 
 from multilab.metrics.conventions import Conventions
 from multilab.metrics.decision_counts import safe_ratio
@@ -24,7 +25,7 @@ from multilab.metrics.label_ranks import Ranking, rank_relevant
 from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.registry import Value, mean_of, metric
 
-__all__ = ["label_propensities", "ndcg_at_k", "precision_at_k", "recall_at_k"]
+__all__ = ["hits_at_k", "label_propensities", "map_at_k", "ndcg_at_k", "precision_at_k", "recall_at_k"]
 
 
 @metric(
@@ -96,6 +97,96 @@ def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> np
 
     relevant = np.diff(ranking.truth.indptr)
     return _per_row(ranking, ("recall", k), hits) / np.maximum(relevant, 1)
+
+
+@metric(
+    title="Hits at k",
+    direction="max",
+    needs="scores",
+    group="ranking",
+    mean_over="rows",
+    source="Deshpande & Karypis, ACM TOIS 22 (2004), hit rate",
+    filler="ones",
+    standard=False,
+)
+def hits_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> np.ndarray:
+    """Return the share of rows with a relevant label among the k with the highest scores.
+
+    Parameters
+    ----------
+    k : int, default 5
+        Number of labels.
+
+    Examples
+    --------
+    >>> from multilab.metrics import hits_at_k
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(hits_at_k(Y, scores, k=1), 4)
+    0.6667
+    """
+    k = _checked_k(k, ranking)
+
+    def hit(ranks: _Ranks, entries: Entries) -> np.ndarray:
+        tied = _tied_entries(ranks)
+        # the tie at the border: the chance that a random choice of its labels has none of its relevant ones
+        free, others = np.clip(k - tied.above, 0, tied.tied), tied.tied - tied.relevant
+        missed = (
+            gammaln(others + 1) - gammaln(others - free + 1) - gammaln(tied.tied + 1) + gammaln(tied.tied - free + 1)
+        )
+        chance = np.where(free > others, 1.0, -np.expm1(np.where(free > others, 0.0, missed)))
+        # at most one tie of a row is at the border, and every one above it is a sure hit
+        best = np.zeros(entries.starts.size - 1)
+        np.maximum.at(best, tied.lists, chance)
+        return best
+
+    return _per_row(ranking, ("hit", k), hit)
+
+
+@metric(
+    title="Mean average precision at k",
+    direction="max",
+    needs="scores",
+    group="ranking",
+    mean_over="rows",
+    source="Manning, Raghavan & Schütze, Introduction to Information Retrieval, 2008, section 8.4, cut at k",
+    standard=False,
+)
+def map_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> np.ndarray:
+    """Return the mean over rows of the average precision of the k labels with the highest scores.
+
+    The precisions at the ranks of the relevant labels among the k are added and divided by the largest possible number
+    of these, which is k, or the number of relevant labels if that is smaller.
+
+    Parameters
+    ----------
+    k : int, default 5
+        Number of labels.
+
+    Examples
+    --------
+    >>> from multilab.metrics import map_at_k
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(map_at_k(Y, scores, k=1), 4), round(map_at_k(Y, scores, k=2), 4)
+    (0.6667, 0.5833)
+    """
+    k = _checked_k(k, ranking)
+
+    def precisions(ranks: _Ranks, entries: Entries) -> np.ndarray:
+        tied = _tied_entries(ranks)
+        share = tied.relevant / tied.tied
+        # the expected number of other relevant labels of the tie before a relevant one grows by this with each rank
+        more = (tied.relevant - 1) / np.maximum(tied.tied - 1, 1)
+        sums = np.zeros(tied.lists.size)
+        places = np.minimum(tied.tied, k - tied.above)  # of the tie, that are among the k
+        for place in range(int(places.max(initial=0))):
+            precision = share * (tied.relevant_above + 1 + place * more) / (tied.above + place + 1)
+            sums += np.where(place < places, precision, 0.0)
+        return np.bincount(tied.lists, sums, entries.starts.size - 1)
+
+    relevant = np.diff(ranking.truth.indptr)
+    return safe_ratio(_per_row(ranking, ("map", k), precisions), np.minimum(relevant, k), 0.0)
 
 
 @metric(
@@ -213,6 +304,30 @@ class _Ranks(NamedTuple):
     above: np.ndarray
     tied: np.ndarray
     lengths: np.ndarray
+
+
+class _Ties(NamedTuple):
+    """The relevant entries of each row with equal scores, as one.
+
+    ``relevant`` and ``relevant_above`` are the numbers of relevant entries with the score and above it.
+    """
+
+    lists: np.ndarray
+    above: np.ndarray
+    tied: np.ndarray
+    relevant: np.ndarray
+    relevant_above: np.ndarray
+
+
+def _tied_entries(ranks: _Ranks) -> _Ties:
+    """Return the distinct scores of the relevant entries of each row."""
+    lists, above = ranks.lists, ranks.above
+    begins = np.ones(lists.size, dtype=bool)
+    begins[1:] = (lists[1:] != lists[:-1]) | (above[1:] != above[:-1])
+    first = np.flatnonzero(begins)
+    end = np.append(first[1:], lists.size)
+    row_end = np.searchsorted(lists, lists[first], side="right")  # scores ascend within a row
+    return _Ties(lists[first], above[first], ranks.tied[first], end - first, row_end - end)
 
 
 def _per_row(ranking: Ranking, key: Hashable, function: Callable[[_Ranks, Entries], np.ndarray]) -> np.ndarray:

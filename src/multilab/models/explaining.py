@@ -13,7 +13,9 @@ from multilab.core.messages import unknown_name
 from multilab.core.text import excerpt
 from multilab.datasets.table_cells import cell_texts
 from multilab.methods import BinaryRelevance
-from multilab.metrics import METRICS
+from multilab.metrics import METRICS, Metric
+from multilab.metrics.own_metrics import MetricLike
+from multilab.metrics.registry import defined
 from multilab.models.errors import DeploymentError
 from multilab.models.saved_model import SavedModel
 
@@ -53,7 +55,7 @@ def permutation_table(
     rows: pd.DataFrame,
     label: str | None = None,
     *,
-    metric: str | None = None,
+    metric: MetricLike | None = None,
     n_repeats: int = 10,
     seed: int = 0,
     progress: Callable[..., Any] | None = None,
@@ -68,8 +70,8 @@ def permutation_table(
         rows show what it is worth.
     label : str, optional
         The label to explain; default: all labels.
-    metric : str, optional
-        Default ``macro_auc``.
+    metric : str or callable, optional
+        A name of :data:`multilab.metrics.METRICS`, a scorer, or a function of your own. Default ``macro_auc``.
     n_repeats : int
         Permutations per column.
     seed : int
@@ -94,8 +96,9 @@ def permutation_table(
         raise DeploymentError(unknown_name("label", label, names))
     chosen = [names.index(label)] if label is not None else list(range(len(names)))
     metric = metric or "macro_auc"
-    if metric not in METRICS:
+    if isinstance(metric, str) and metric not in METRICS:
         raise DeploymentError(f"metric: {unknown_name('metric', metric, METRICS)}")
+    chosen_metric = defined(metric)
     if n_repeats < 1:
         raise DeploymentError(f"repeats={n_repeats}: give at least 1")
     Y = labels_of_rows(rows, [names[j] for j in chosen], model.encoder.reading.get("tags", ""))
@@ -104,10 +107,12 @@ def permutation_table(
     if not len(rows):
         raise DeploymentError("no row has a label: permutation importance needs them")
     X = model.encode(rows).X
-    value = _value(model, X, Y, chosen, metric)
+    value = _value(model, X, Y, chosen, chosen_metric)
     if not np.isfinite(value):
-        raise DeploymentError(f"{metric} is undefined on these {len(Y)} rows; a label may be 0 or 1 in all of them")
-    sign = 1 if METRICS[metric].direction == "max" else -1
+        raise DeploymentError(
+            f"{chosen_metric.name} is undefined on these {len(Y)} rows; a label may be 0 or 1 in all of them"
+        )
+    sign = 1 if chosen_metric.direction == "max" else -1
     rng = np.random.default_rng(seed)
     table, start = [], 0
     columns = model.encoder.columns
@@ -115,20 +120,19 @@ def permutation_table(
         losses = []
         for _ in range(n_repeats):
             changed = _permuted(X, start, start + column.width, rng.permutation(X.shape[0]))
-            losses.append(sign * (value - _value(model, changed, Y, chosen, metric)))
+            losses.append(sign * (value - _value(model, changed, Y, chosen, chosen_metric)))
         table.append((column.name, float(np.mean(losses)), float(np.std(losses))))
         start += column.width
     result = pd.DataFrame(table, columns=["column", "importance", "std"])
     result = result.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
-    result.attrs = {"metric": metric, "value": value, "rows": len(Y)}
+    result.attrs = {"metric": chosen_metric.name, "value": value, "rows": len(Y)}
     return result
 
 
-def _value(model: SavedModel, X: Any, Y: np.ndarray, labels: Sequence[int], metric: str) -> float:
+def _value(model: SavedModel, X: Any, Y: np.ndarray, labels: Sequence[int], metric: Metric) -> float:
     scores, decisions = model.predict_encoded(X)
-    entry = METRICS[metric]
-    predicted = decisions if entry.needs == "decisions" else scores
-    return float(entry.function(Y, predicted[:, labels], "default"))
+    predicted = decisions if metric.needs == "decisions" else scores
+    return float(metric.function(Y, predicted[:, labels], "default"))
 
 
 def _permuted(X: Any, start: int, stop: int, order: np.ndarray) -> Any:

@@ -44,7 +44,9 @@ class Targets:
             columns, column = np.unique(Y, axis=1, return_inverse=True)
             weight = None if weights.rows is None else weights.rows[:, None]
         else:
-            keys = Y if isinstance(weights.values, str) else np.vstack([Y, weights.values.T])
+            of_values = [] if weights.values is None or isinstance(weights.values, str) else [weights.values.T]
+            of_cells = [] if weights.cells is None else [weights.cells]
+            keys = np.vstack([Y, *of_values, *of_cells])
             _, first, column = np.unique(keys, axis=1, return_index=True, return_inverse=True)
             columns, weight = Y[:, first], weights.matrix(Y)[:, first]
         return cls(2.0 * columns - 1.0, column, weight, observed_groups(columns) if is_partial(Y) else None)

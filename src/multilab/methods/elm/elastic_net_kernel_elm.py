@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from multilab.methods._weights import Weights
 from multilab.methods.base import MethodError, WeightedPartialClassifier
 from multilab.methods.elm._elastic_net import KernelLoss, elastic_net
 from multilab.methods.elm._targets import ScoreThreshold
@@ -101,12 +102,13 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
     scores; under "l21" they count as often as they are. Scores that differ by rounding errors only are made equal, see
     `multilab.methods.ties.merge_ties`.
 
-    Memory is O(n^2). Weights of the rows are those of their squared errors, and only for ridge "frobenius". A weight
-    of 2 is not the row twice, since the penalty is on one coefficient per row.
+    Memory is O(n^2). Weights of the rows, and with "l1" those of the labels of each row, are those of their squared
+    errors, and only for ridge "frobenius". A weight of 2 is not the row twice, since the penalty is on one coefficient
+    per row.
 
     **Missing labels**: with "l1" the problem of a label is that of the rows that observe it, its weights 0 on the
     others; gaps, KKT residuals and iterations are the largest of these problems, ``objective_path_`` holds the sum of
-    their objectives. A width "scale" or "median" is that of all rows.
+    their objectives. So it is with weights of the labels of each row. A width "scale" or "median" is that of all rows.
 
     Objective and gap belong to the convex problem. The printed results come from a few sweeps, far from its minimum;
     what comes nearest to them is ``penalty="l21"`` with an intercept, ``solver="cd"``, ``stop="step"`` and ``tol=0.4``
@@ -164,6 +166,10 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
     def _accepts_missing_labels(self) -> bool:  # type: ignore[override]
         return self.penalty == "l1"  # "l21" selects the same training points for all labels
 
+    @property
+    def _accepts_cell_weights(self) -> bool:  # type: ignore[override]
+        return self.penalty == "l1"
+
     def fit_watched(self, X: Any, y: Any, watch: Callable[[float], object]) -> Self:
         """Fit by coordinate descent, calling ``watch`` with the objective at beta = 0 and after each sweep.
 
@@ -186,9 +192,9 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
         self._check_arguments()
         if self.ridge == "rkhs" and rows is not None:
             raise MethodError("sample_weight requires ridge='frobenius'; for ridge='rkhs' use KernelELM")
-        self.gamma_ = resolve_gamma(self.gamma, X, rows)
+        self.gamma_ = resolve_gamma(self.gamma, X, Weights.of(rows, None, self.n_labels_).rows)
         self._X = X
-        if is_partial(Y):
+        if is_partial(Y) or (rows is not None and rows.ndim == 2):
             if watch:
                 raise MethodError("the sweeps can be watched with complete labels only")
             self._solve_observed(X, Y, rows)
@@ -229,13 +235,17 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
             )
 
     def _solve_observed(self, X: Any, Y: np.ndarray, weight: np.ndarray | None) -> None:
-        """Solve for the labels that are observed in the same rows at a time, on these rows alone."""
-        distinct, self.column_ = np.unique(Y, axis=1, return_inverse=True)
+        """Solve for the labels that the same rows observe with the same weights at a time, on these rows alone."""
+        cells = weight if weight is not None and weight.ndim == 2 else None
+        keys = Y if cells is None else np.vstack([Y, cells])
+        _, first, self.column_ = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        distinct, cells = Y[:, first], None if cells is None else cells[:, first]
         self.coef_, self.intercept_ = np.zeros(distinct.shape), np.zeros(distinct.shape[1])
         parts = []
-        for columns, rows in observed_groups(distinct):
+        for columns, rows in observed_groups(distinct) if cells is None else _weighted_groups(cells):
+            of_rows = weight if cells is None else cells[:, columns[0]]
             part = clone(self).set_params(gamma=self.gamma_)
-            part.fit(X[rows], distinct[np.ix_(rows, columns)], None if weight is None else weight[rows])
+            part.fit(X[rows], distinct[np.ix_(rows, columns)], None if of_rows is None else of_rows[rows])
             self.coef_[np.ix_(rows, columns)] = part.coef_[:, part.column_]
             self.intercept_[columns] = part.intercept_[part.column_]
             parts.append(part)
@@ -299,3 +309,9 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
             raise MethodError("ridge='rkhs' requires solver='admm' and fit_intercept=False")
         if self.stop == "step" and self.solver != "cd":
             raise MethodError("stop='step' requires solver='cd'")
+
+
+def _weighted_groups(cells: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the labels that have the same weights in all rows, and the rows in which these are not 0."""
+    columns, group = np.unique(cells, axis=1, return_inverse=True)
+    return [(np.flatnonzero(group == one), np.flatnonzero(column)) for one, column in enumerate(columns.T)]

@@ -57,7 +57,7 @@ class ELM(ScoreThreshold, IncrementalClassifier, WeightedPartialClassifier):
     columns are solved once and get bit-identical scores. Scores that differ by rounding errors only are made equal, see
     `multilab.methods.ties.merge_ties`.
 
-    Weights of the rows are those of their squared errors.
+    Weights of the rows, or of the labels of each row, are those of their squared errors.
 
     **Missing labels**: the output weights of a label are the solution on the rows that observe it.
 
@@ -80,6 +80,8 @@ class ELM(ScoreThreshold, IncrementalClassifier, WeightedPartialClassifier):
     >>> model.decision_function(X).shape
     (60, 3)
     """
+
+    _accepts_cell_weights = True
 
     def __init__(
         self,

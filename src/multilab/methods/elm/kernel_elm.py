@@ -58,7 +58,9 @@ class KernelELM(ScoreThreshold, WeightedPartialClassifier):
     1 / (1 + exp(-2 (f - threshold))): it has the same order and the same decisions at 0.5 and lies in (0, 1), but it is
     a squashed regression and not calibrated.
 
-    Weights multiply the squared errors, beta = (Omega + diag(1 / (C w)))^(-1) Y: a weight of 2 is the row twice.
+    Weights multiply the squared errors, beta = (Omega + diag(1 / (C w)))^(-1) Y: a weight of 2 is the row twice. With
+    weights of the labels of each row, each label has a system of its own; a width "scale" or "median" counts a row by
+    the mean of its weights.
 
     Labels with equal training columns, above all those without a positive, get bit-identical scores: each
     distinct column is solved and multiplied once. So ties are ties whatever the order of the labels or the
@@ -84,6 +86,8 @@ class KernelELM(ScoreThreshold, WeightedPartialClassifier):
            [1, 0, 0]])
     """
 
+    _accepts_cell_weights = True
+
     def __init__(
         self,
         kernel: Literal["rbf", "linear", "poly", "sigmoid"] = "rbf",
@@ -106,9 +110,10 @@ class KernelELM(ScoreThreshold, WeightedPartialClassifier):
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
         self._check_threshold()
-        self.gamma_ = resolve_gamma(self.gamma, X, weight)
+        weights = Weights.of(weight, self.label_weight, self.n_labels_)
+        self.gamma_ = resolve_gamma(self.gamma, X, weights.rows)
         self._X = X
-        targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
+        targets = Targets.of(Y, weights)
         self.column_ = targets.column
         omega = self._kernel(X)
         diagonal = omega.diagonal().copy()

@@ -59,8 +59,8 @@ class NystroemKernelELM(ScoreThreshold, BatchClassifier, WeightedPartialClassifi
     Notes
     -----
     Time O(n r^2), memory O(n d + r^2): no matrix of n x r is ever held. Directions in which K(Z, Z) is rounding are
-    left out. Weights count in the squared errors, not in the draw of the landmarks. Equal label columns
-    get bit-identical scores.
+    left out. Weights of the rows, or of the labels of each row, count in the squared errors, not in the draw of the
+    landmarks. Equal label columns get bit-identical scores.
     Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     **Missing labels**: the weights of a label are the solution on the rows that observe it; landmarks are drawn from
@@ -86,6 +86,8 @@ class NystroemKernelELM(ScoreThreshold, BatchClassifier, WeightedPartialClassifi
     (60, 3)
     """
 
+    _accepts_cell_weights = True
+
     def __init__(
         self,
         n_components: int = 1000,
@@ -104,8 +106,10 @@ class NystroemKernelELM(ScoreThreshold, BatchClassifier, WeightedPartialClassifi
 
     def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         self._draw_landmarks(X.shape[0])
-        whitening = self._whitening(X[self.landmarks_], None if weight is None else weight[self.landmarks_])
-        targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
+        weights = Weights.of(weight, self.label_weight, self.n_labels_)
+        of_landmarks = None if weights.rows is None else weights.rows[self.landmarks_]
+        whitening = self._whitening(X[self.landmarks_], of_landmarks)
+        targets = Targets.of(Y, weights)
         self.column_ = targets.column
         self.coef_ = targets.solve(
             lambda values, weight, rows: self._ridge(X if rows is None else X[rows], values, weight, whitening)

@@ -46,7 +46,7 @@ class RELM(ELM):
     matrix is factorised. Eq. (14) of the ML-EKELM paper calls the n-dimensional I L-dimensional, and eq. (15)
     applies the H of the training rows to every row.
 
-    **Weights of the rows and missing labels**: as in `ELM`.
+    **Weights and missing labels**: as in `ELM`.
 
     **Batches of rows**: exact in one pass, from the sums H'H and H'Y.
 

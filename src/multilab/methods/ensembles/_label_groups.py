@@ -29,7 +29,7 @@ class _SingleLabel:
     threshold: float
 
     def decisions(self, matrix: Any) -> np.ndarray:
-        return (self.scorer.scores(matrix) >= self.threshold)[:, None]
+        return self.scorer.predict(matrix, self.threshold)[1][:, None]
 
 
 @dataclass(frozen=True)

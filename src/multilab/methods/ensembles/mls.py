@@ -7,12 +7,19 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from multilab.methods._weights import LabelWeight, Weights, check_takes_weights
+from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, WeightedPartialClassifier
 from multilab.methods.ensembles._members import base_classifier
 from multilab.methods.ensembles.cde import chi_square
 from multilab.methods.out_of_fold import out_of_fold_scores
-from multilab.methods.transformation._binary import Calibration, fit_label, score_kind, seeded
+from multilab.methods.transformation._binary import (
+    Calibration,
+    check_base,
+    fit_label,
+    has_own_threshold,
+    score_kind,
+    seeded,
+)
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
@@ -113,8 +120,8 @@ class MLS(WeightedPartialClassifier):
             raise MethodError(f"out-of-fold scores need two rows, there is n_samples = {len(Y)}")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         weights = Weights.of(weight, self.label_weight, self.n_labels_)
-        check_takes_weights(self._base(), weights)
-        check_takes_weights(self._meta(), weights)
+        for classifier in (self._base(), self._meta()):
+            check_base(classifier, self.calibration, weights)
         base = BinaryRelevance(
             self._base(), calibration=self.calibration, n_jobs=self.n_jobs, label_weight=self.label_weight
         )
@@ -151,10 +158,17 @@ class MLS(WeightedPartialClassifier):
             return scores
         return sp.hstack([X, scores], format="csr") if sp.issparse(X) else np.hstack([X, scores])
 
+    def _decides_by_threshold(self) -> bool:
+        return not has_own_threshold(self._meta())
+
+    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        base_scores, models = self.base_._scores(X), zip(self.meta_columns_, self._meta_models, strict=True)
+        parts = [m.predict(self._meta_inputs(X, base_scores[:, c]), self._threshold()) for c, m in models]
+        scores, decisions = zip(*parts, strict=True)
+        return np.column_stack(scores), np.column_stack(decisions)
+
     def _scores(self, X: Any) -> np.ndarray:
-        base_scores = self.base_._predict(X)[0]
-        models = zip(self.meta_columns_, self._meta_models, strict=True)
-        return np.column_stack([m.scores(self._meta_inputs(X, base_scores[:, c])) for c, m in models])
+        return self._predict(X)[0]
 
 
 def _meta_columns(Y: np.ndarray, share: float, weight: np.ndarray | None) -> list[np.ndarray]:

@@ -16,6 +16,7 @@ from multilab.methods.stacking._combinations import (
     with_constants,
 )
 from multilab.methods.stacking.objective import classifier_rows
+from multilab.metrics.own_metrics import MetricLike
 from multilab.metrics.registry import Metric, defined
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
@@ -33,9 +34,9 @@ class ScoreEnsemble(MultiLabelClassifier):
     candidates : sequence of str
         "mean" of the probabilities. "greedy": mean with weights by greedy selection with replacement, the same for all
         labels. "l1", "l21": the same mean, corrected by MLWSE with a penalty of its paper, at three strengths.
-    metric : str, default="log_loss"
-        Metric of `multilab.metrics` on scores or probabilities, by which greedy selection adds classifiers and the
-        combination is chosen.
+    metric : str or callable, default="log_loss"
+        Metric of scores or probabilities, by which greedy selection adds classifiers and the combination is chosen: a
+        name of `multilab.metrics`, a scorer, or a function of your own.
     n_rounds : int, default=25
         Steps of greedy selection.
     cv : int, default=5
@@ -102,7 +103,7 @@ class ScoreEnsemble(MultiLabelClassifier):
     def __init__(
         self,
         candidates: Sequence[str] = CANDIDATES,
-        metric: str = "log_loss",
+        metric: MetricLike = "log_loss",
         n_rounds: int = 25,
         cv: int = 5,
         random_state: int | None = None,

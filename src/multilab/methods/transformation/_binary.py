@@ -2,14 +2,21 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+    train_test_split,
+)
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
@@ -25,11 +32,29 @@ _VALIDATION = 0.1  # share of a label's rows that early stopping holds out, as i
 _NOT_STOPPED = {"early_stopping": False, "early_stopping_rounds": None}  # of scikit-learn; of boosting libraries
 
 
-class LabelScorer(Protocol):
+class LabelScorer:
     """A fitted label."""
 
     def scores(self, matrix: Any) -> np.ndarray:
         """Return one score per row of the inputs."""
+        raise NotImplementedError
+
+    def predict(self, matrix: Any, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores, and decisions: the scores that reach the threshold, or those of a base that has its own."""
+        scores = self.scores(matrix)
+        return scores, scores >= threshold
+
+
+def has_own_threshold(estimator: BaseEstimator) -> bool:
+    """Return whether the decisions of a classifier are not those of its probabilities at .5, or its margins at 0.
+
+    So it is with scikit-learn's two classifiers of thresholds, also as the last step of a pipeline or in a search.
+    """
+    if isinstance(estimator, Pipeline):
+        return has_own_threshold(estimator.steps[-1][1])
+    if isinstance(estimator, BaseSearchCV):
+        return has_own_threshold(estimator.estimator)
+    return isinstance(estimator, FixedThresholdClassifier | TunedThresholdClassifierCV)
 
 
 def score_kind(estimator: BaseEstimator, calibration: Calibration) -> str:
@@ -47,6 +72,11 @@ def check_calibration(estimator: BaseEstimator, calibration: Calibration) -> Non
         raise MethodError(f"calibration='libsvm' needs an SVC as base, {name} has no argument 'probability'")
     if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
         raise MethodError(f"{type(estimator).__name__} has neither predict_proba nor decision_function")
+    if calibration == "sigmoid" and has_own_threshold(estimator):
+        raise MethodError(
+            f"calibration='sigmoid' changes the scores that the threshold of {type(estimator).__name__} is for: leave "
+            "it out, and give that classifier a CalibratedClassifierCV"
+        )
 
 
 def seeded(estimator: BaseEstimator, random_state: Any, calibration: Calibration) -> BaseEstimator:
@@ -255,7 +285,7 @@ def fit_sigmoid(margins: np.ndarray, y: np.ndarray, weight: np.ndarray | None = 
 
 
 @dataclass(frozen=True)
-class _Constant:
+class _Constant(LabelScorer):
     value: float
 
     def scores(self, matrix: Any) -> np.ndarray:
@@ -263,7 +293,7 @@ class _Constant:
 
 
 @dataclass(frozen=True)
-class _Model:
+class _Model(LabelScorer):
     """A fitted classifier; of a kernel matrix it takes the columns ``rows``, or all."""
 
     model: Any
@@ -276,9 +306,15 @@ class _Model:
             return probabilities(self.model, matrix)[:, 1]
         return self.model.decision_function(matrix)
 
+    def predict(self, matrix: Any, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and decisions."""
+        if not has_own_threshold(self.model):
+            return super().predict(matrix, threshold)
+        return self.scores(matrix), self.model.predict(matrix) == 1
+
 
 @dataclass(frozen=True)
-class _Machine:
+class _Machine(LabelScorer):
     """f = K coef + intercept, then the sigmoid if there is one."""
 
     coef: np.ndarray

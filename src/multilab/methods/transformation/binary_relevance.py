@@ -19,6 +19,7 @@ from multilab.methods.transformation._binary import (
     check_base,
     check_calibration,
     fit_label,
+    has_own_threshold,
     score_kind,
     seeded,
 )
@@ -58,7 +59,9 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
     Notes
     -----
     A label with one class in training (with "sigmoid": with a single member of the rarer class) has a
-    constant score, that of the larger class. Labels are assigned at probability >= 0.5 or margin >= 0.
+    constant score, that of the larger class. Labels are assigned at probability >= 0.5 or margin >= 0. A base with a
+    threshold of its own (scikit-learn's `FixedThresholdClassifier` and `TunedThresholdClassifierCV`, also in a pipeline
+    or a search) decides itself, label by label; scores stay as they are.
 
     **Early stopping** is that of the base: with ``early_stopping=True`` (scikit-learn) or ``early_stopping_rounds``
     (XGBoost, LightGBM, CatBoost) each label stops at its own iteration. scikit-learn holds out rows of the label; the
@@ -67,6 +70,8 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
     without early stopping.
 
     **Missing labels**: each label is fitted on the rows that observe it.
+
+    **Weights of shape (n, q)**: the classifier of a label gets its column; a label of weight 0 is not observed.
 
     **Batches of rows** need a base classifier with ``partial_fit``, such as `SGDClassifier`, and no calibration; the
     result is that of its ``partial_fit`` on the same batches in the same order. Shuffle them where they are sorted:
@@ -95,6 +100,7 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
     """
 
     _sparse_labels: ClassVar[Layout | None] = "csc"
+    _accepts_cell_weights = True
 
     def __init__(
         self,
@@ -114,7 +120,7 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
         base = self._base()
         weights = Weights.of(sample_weight, self.label_weight, Y.shape[1])
         check_base(base, self.calibration, weights)
-        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, sample_weight)
+        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, weights.rows)
         matrix = self._inputs.training().matrix
         # libsvm and the BLAS release the interpreter lock: threads share the one kernel matrix
         self._labels = parallel(self.n_jobs, prefer="threads")(
@@ -188,6 +194,14 @@ class BinaryRelevance(IncrementalClassifier, WeightedPartialClassifier):
 
     def _score_kind(self) -> str:
         return score_kind(self._base(), self.calibration)
+
+    def _decides_by_threshold(self) -> bool:
+        return not has_own_threshold(self._base())
+
+    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        matrix = self._inputs.query(X).matrix
+        scores, decisions = zip(*(label.predict(matrix, self._threshold()) for label in self._labels), strict=True)
+        return np.column_stack(scores), np.column_stack(decisions)
 
     def _scores(self, X: Any) -> np.ndarray:
         matrix = self._inputs.query(X).matrix

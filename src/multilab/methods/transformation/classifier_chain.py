@@ -11,7 +11,14 @@ from sklearn.utils import check_random_state
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, WeightedPartialClassifier
 from multilab.methods.labels import Layout, label_column
-from multilab.methods.transformation._binary import Calibration, check_base, fit_label, score_kind, seeded
+from multilab.methods.transformation._binary import (
+    Calibration,
+    check_base,
+    fit_label,
+    has_own_threshold,
+    score_kind,
+    seeded,
+)
 from multilab.methods.transformation._inputs import make_inputs
 
 __all__ = ["ClassifierChain"]
@@ -48,12 +55,15 @@ class ClassifierChain(WeightedPartialClassifier):
 
     Notes
     -----
-    Hard decisions (score >= 0.5, margin >= 0) are passed on, as in the paper and in scikit-multilearn.
+    Hard decisions (score >= 0.5, margin >= 0) are passed on, as in the paper and in scikit-multilearn; those of a base
+    with a threshold of its own are its own, as in `BinaryRelevance`.
 
     **Early stopping** of each link: as in `BinaryRelevance`.
 
     **Missing labels**: a link is fitted on the rows that observe its label. As a feature of later links an unobserved
     label is the decision of its own link, as in prediction; that link has not seen the row.
+
+    **Weights of shape (n, q)**: a link gets the column of its label; a label of weight 0 is not observed.
 
     ``gamma="scale"`` of an SVC is computed from the features alone and kept for all of the chain. Plain
     ``SVC(gamma="scale")`` on [X, labels], as in scikit-multilearn, recomputes it at each link; the
@@ -79,6 +89,7 @@ class ClassifierChain(WeightedPartialClassifier):
     """
 
     _sparse_labels: ClassVar[Layout | None] = "csc"
+    _accepts_cell_weights = True
 
     def __init__(
         self,
@@ -100,7 +111,7 @@ class ClassifierChain(WeightedPartialClassifier):
         check_base(base, self.calibration, weights)
         self.order_ = self._chain_order()
         self._Y = Y  # its columns are features of later links, complete when they are used
-        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, sample_weight)
+        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, weights.rows)
         table = self._inputs.training()
         self._links = []
         for label in self.order_:
@@ -118,7 +129,7 @@ class ClassifierChain(WeightedPartialClassifier):
         """
         hidden = column < 0
         if hidden.any():
-            column[hidden] = self._decide(self._links[-1].scores(matrix))[hidden]
+            column[hidden] = self._links[-1].predict(matrix, self._threshold())[1][hidden]
 
     def _chain_order(self) -> np.ndarray:
         labels = np.arange(self.n_labels_)
@@ -139,11 +150,18 @@ class ClassifierChain(WeightedPartialClassifier):
     def _score_kind(self) -> str:
         return score_kind(self._base(), self.calibration)
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _decides_by_threshold(self) -> bool:
+        return not has_own_threshold(self._base())
+
+    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         table = self._inputs.query(X)
         scores = np.empty((X.shape[0], self.n_labels_))
+        decisions = np.empty(scores.shape, dtype=bool)
         for position, (label, link) in enumerate(zip(self.order_, self._links, strict=True)):
-            scores[:, label] = link.scores(table.matrix)
+            scores[:, label], decisions[:, label] = link.predict(table.matrix, self._threshold())
             if position + 1 < self.n_labels_:
-                table.append(self._decide(scores[:, label]), label_column(self._Y, label))
-        return scores
+                table.append(decisions[:, label], label_column(self._Y, label))
+        return scores, decisions
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return self._predict(X)[0]
