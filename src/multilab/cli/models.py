@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from multilab.models import SavedModel
     from multilab.models.monitoring import Monitoring
 
-_WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
+WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
     ".csv": lambda table: table.to_csv(index=False, lineterminator="\n"),
     ".tsv": lambda table: table.to_csv(index=False, lineterminator="\n", sep="\t"),
     ".json": lambda table: table.to_json(orient="records", double_precision=15) + "\n",
@@ -247,7 +247,7 @@ def predict(
     from multilab.models import load_model
     from multilab.models.model_limits import prediction_warnings
 
-    _check_output(output, rows, model)
+    check_output(output, rows, *Path(rows).glob("*.parquet"), *Path(model).rglob("*"))
     saved = load_model(model, tracking_uri)
     if large_file(rows):
         if vectors is not None:
@@ -270,7 +270,7 @@ def predict(
     if output is None:
         click.echo(predicted.to_csv(index=False, lineterminator="\n").encode(), nl=False)  # UTF-8 in every locale
         return
-    _save_table(predicted, output)
+    save_table(predicted, output)
     print(f"{output}: {len(predicted)} rows, {len(saved.label_names)} labels")
 
 
@@ -392,7 +392,7 @@ def explain(
     from multilab.models import load_model
     from multilab.models.explaining import coefficient_table, permutation_table
 
-    _check_output(output, rows, model)
+    check_output(output, rows, *Path(rows).glob("*.parquet"), *Path(model).rglob("*"))
     saved = load_model(model, tracking_uri)
     frame = saved.read(rows)
     coefficients = coefficient_table(saved, label) if label is not None else None
@@ -426,7 +426,7 @@ def explain(
         tables.append(coefficients.set_axis(["name", "value"], axis=1).assign(kind=kind))
     if output is not None:
         table = pd.concat(tables, ignore_index=True).reindex(columns=["kind", "name", "value", "std"])
-        _save_table(table, output)
+        save_table(table, output)
         print(f"{output}: {len(table)} rows")
 
 
@@ -465,7 +465,7 @@ def card(model: str, output: str | None, html: bool, tracking_uri: str | None) -
         print(f"{output}: {card.title}")
 
 
-def _check_output(output: str | None, rows: str, model: str) -> None:
+def check_output(output: str | None, *inputs: str | Path, extensions: Iterable[str] = WRITERS) -> None:
     """Refuse an output file in a format that is not written, and one that this command reads.
 
     Raises
@@ -475,14 +475,14 @@ def _check_output(output: str | None, rows: str, model: str) -> None:
     if output is None:
         return
     extension = Path(output).suffix.lower()
-    if extension and extension not in _WRITERS:
-        raise MultilabError(f"{output}: tables are written as {', '.join(_WRITERS)}, not as {extension}")
-    refuse_overwriting(output, rows, *Path(rows).glob("*.parquet"), *Path(model).rglob("*"))
+    if extension and extension not in extensions:
+        raise MultilabError(f"{output}: tables are written as {', '.join(extensions)}, not as {extension}")
+    refuse_overwriting(output, *inputs)
 
 
-def _save_table(table: pd.DataFrame, output: str) -> None:
+def save_table(table: pd.DataFrame, output: str) -> None:
     """Write a table in the format that the extension of the file names."""
-    write_atomically(output, _WRITERS[Path(output).suffix.lower() or ".csv"](table))
+    write_atomically(output, WRITERS[Path(output).suffix.lower() or ".csv"](table))
 
 
 def _print_table(table: pd.DataFrame) -> None:
