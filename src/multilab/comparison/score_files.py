@@ -449,7 +449,7 @@ def _of_lists(
 
 
 def _rank_scores(ranks: np.ndarray) -> np.ndarray:
-    """Return 1, 1/2, 1/3, ... for the labels of a list, whatever the lengths of the others; labels not listed have 0."""
+    """Return 1, 1/2, 1/3, ... for the labels of a list, so that lists of any length agree."""
     return 1.0 / (ranks + 1)
 
 
