@@ -29,7 +29,7 @@ _PACKAGES = (
     "testing",
 )
 
-__all__ = ["AutoMultiLabel", "__version__", "compare", "conf_dir", *_PACKAGES]
+__all__ = ["AutoMultiLabel", "__version__", "compare", "conf_dir", "evaluate", *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
         from multilab.core import conf_dir
 
         return conf_dir
-    if name in ("AutoMultiLabel", "compare"):
+    if name in ("AutoMultiLabel", "compare", "evaluate"):
         from multilab import comparison
 
         return getattr(comparison, name)

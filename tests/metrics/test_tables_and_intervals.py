@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.stats import binom
 from sklearn.metrics import multilabel_confusion_matrix
 
 from multilab import metrics
-from multilab.metrics import MetricError, bootstrap, confusion_counts, per_label
+from multilab.metrics import MetricError, bootstrap, bootstrap_difference, confusion_counts, macro_f1, per_label
 from multilab.metrics.registry import ALL_METRICS
 
 
@@ -206,3 +207,33 @@ print((peak() - before) / 1024)
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert float(run.stdout) < 200  # MB
+
+
+def test_a_difference_is_that_of_the_same_draws():
+    rng = np.random.default_rng(0)
+    truth = (rng.random((40, 3)) < 0.4).astype(int)
+    first, second = ((truth ^ (rng.random(truth.shape) < share)) for share in (0.1, 0.3))
+    found = bootstrap_difference("macro_f1", truth, first, second, n_draws=25, level=0.8, random_state=7)
+    seed = int(np.random.default_rng(7).integers(2**63))
+    lines = np.random.default_rng(seed).integers(0, 40, (25, 40))
+    draws = [macro_f1(truth[rows], first[rows]) - macro_f1(truth[rows], second[rows]) for rows in lines]
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(draws, [0.1, 0.9])), abs=1e-12)
+    assert found.value == pytest.approx(macro_f1(truth, first) - macro_f1(truth, second), abs=1e-12)
+    rarer = min(sum(draw <= 0 for draw in draws), sum(draw >= 0 for draw in draws))
+    assert found.p == pytest.approx(2 * (rarer + 1) / 26)
+    turned = bootstrap_difference("macro_f1", truth, second, first, n_draws=25, level=0.8, random_state=7)
+    assert (turned.value, turned.low, turned.high) == pytest.approx((-found.value, -found.high, -found.low), abs=1e-12)
+    assert bootstrap_difference("macro_f1", truth, first, first, n_draws=10, random_state=0).p == 1
+
+
+@pytest.mark.parametrize("name", ["macro_f1", "ranking_loss"])
+def test_equal_models_differ_as_rarely_as_the_level_says(name):
+    rng = np.random.default_rng(1)
+    rejected = 0
+    for number in range(150):
+        truth = (rng.random((100, 3)) < 0.4).astype(int)
+        both = [truth + rng.normal(scale=0.8, size=truth.shape) for _ in range(2)]
+        given = both if name == "ranking_loss" else [scores >= 0.5 for scores in both]
+        found = bootstrap_difference(name, truth, *given, n_draws=199, random_state=number)
+        rejected += found.p <= 0.05
+    assert rejected <= binom.ppf(1 - 1e-4, 150, 0.05)

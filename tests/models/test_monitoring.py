@@ -12,8 +12,8 @@ import pytest
 from helpers.models_for_use import LABELS, fit_settings, model_of, own_table
 from multilab import cli
 from multilab.models import DeploymentError, SavedModel
-from multilab.models.monitoring import monitor_rows
-from multilab.statistics import DriftReport
+from multilab.models.monitoring import monitor_rows, quality_refusal
+from multilab.statistics import DriftReport, HeldOutQuality, expected_quality, held_out_quality
 
 
 def families(report: DriftReport) -> dict[str, int]:
@@ -204,3 +204,85 @@ def test_wrong_uses_give_one_line_and_exit_code_2(model_path, tmp_path, capsys):
 def test_no_rows_are_refused(model):
     with pytest.raises(DeploymentError, match="there are no rows to monitor"):
         monitor_rows(model, own_table(60).head(0))
+
+
+def test_quality_is_that_of_the_probabilities_and_decisions(model, own_csv):
+    rows = own_table(60, seed=5).drop(columns=LABELS)
+    quality = monitor_rows(calibrated(model), rows, by="town").quality
+    scores, decisions = model.predict_proba_frame(rows), model.predict_frame(rows)[LABELS]
+    known = HeldOutQuality.from_dict(calibrated(model).metadata.calibration["quality"])
+    expected = expected_quality(scores, decisions, known)
+    overall = quality[quality["group"] == ""]
+    np.testing.assert_allclose(overall[["expected", "low", "high"]], expected[["expected", "low", "high"]])
+    assert overall["label"].tolist() == ["", "", *LABELS, *LABELS, *LABELS]
+    for town, count in rows["town"].value_counts().items():
+        part = quality[quality["group"] == town].set_index("quantity")
+        here = (rows["town"] == town).to_numpy()
+        again = expected_quality(scores[here], decisions[here], known).set_index("quantity")
+        assert part["rows"].tolist() == [count, count]
+        assert part["expected"].to_dict() == pytest.approx(again.loc[["micro_f1", "macro_f1"], "expected"].to_dict())
+
+
+def test_numbers_are_cut_into_quarters_and_identifiers_are_columns_too(model):
+    rows = own_table(60, seed=5)
+    for column in ("income", "id"):
+        quality = monitor_rows(calibrated(model), rows, by=column).quality
+        sizes = quality[(quality["group"] != "") & (quality["quantity"] == "micro_f1")]["rows"]
+        assert len(sizes) == 4
+        assert sizes.sum() == 60
+    with pytest.raises(DeploymentError):
+        monitor_rows(model, rows, by="none")
+
+
+def calibrated(model: SavedModel) -> SavedModel:
+    """Return the model with a record of held-out rows in which the probabilities are right."""
+    rows = own_table(60, seed=8)
+    scores, decisions = model.predict_proba_frame(rows).to_numpy(), model.predict_frame(rows)[LABELS].to_numpy()
+    known = held_out_quality(np.random.default_rng(0).random(scores.shape) < scores, scores, decisions)
+    right = replace(known, hits=known.expected.hits, positives=known.expected.positives)
+    calibration = {**model.metadata.calibration, "quality": right.to_dict()}
+    return SavedModel(model.estimator, model.encoder, replace(model.metadata, calibration=calibration))
+
+
+def test_quality_is_refused_where_the_calibration_does_not_allow_it(model):
+    rows = own_table(60, seed=5)
+    right = calibrated(model).metadata.calibration
+    assert quality_refusal(calibrated(model)) == ""
+    half = {**right["quality"], "hits": (np.array(right["quality"]["hits"]) / 2).tolist()}
+    changes = {
+        "other scores": {"score_kind": "score", "calibration": {**right, "sums": None, "quality": None}},
+        "an earlier version": {"calibration": {name: right[name] for name in ("edges", "labels", "sums")}},
+        "a large miss": {"calibration": {**right, "quality": half}},
+    }
+    for name, change in changes.items():
+        other = SavedModel(model.estimator, model.encoder, replace(model.metadata, **change))
+        result = monitor_rows(other, rows)
+        assert result.quality.empty, name
+        assert "\n" not in quality_refusal(other) != "", name
+        assert any(quality_refusal(other) in note for note in result.notes), name
+        assert result.to_dict()["expected_quality"] == []
+
+
+def test_the_fit_records_what_its_held_out_rows_let_expect(model):
+    recorded = HeldOutQuality.from_dict(model.metadata.calibration["quality"])
+    about = pd.DataFrame(model.metadata.per_label)
+    assert recorded.expected.predicted.tolist() == about["predicted"].tolist()
+    assert recorded.positives.tolist() == about["count"].tolist()
+    np.testing.assert_allclose(recorded.true["recall"], about["recall"], rtol=0, atol=1e-12)
+    sums = model.metadata.calibration["sums"]
+    np.testing.assert_allclose(recorded.expected.positives, np.sum(sums["scores"], axis=1), rtol=0, atol=1e-9)
+
+
+def test_the_command_prints_and_writes_quality_by_a_column(model, tmp_path, capsys):
+    path = calibrated(model).save(tmp_path / "model")
+    own_table(60, seed=5).drop(columns=LABELS).to_csv(tmp_path / "new.csv", index=False)
+    target = tmp_path / "drift.json"
+    assert cli.main(["monitor", str(path), str(tmp_path / "new.csv"), "--by", "town", "--output", str(target)]) == 0
+    printed = capsys.readouterr().out
+    content = json.loads(target.read_text())["expected_quality"]
+    groups = {row["group"] for row in content}
+    assert groups == {"", "Bath", "Ely", "York"}
+    (micro,) = (row for row in content if (row["group"], row["quantity"]) == ("", "micro_f1"))
+    assert f"{micro['expected']:.3f} ({micro['low']:.3f} to {micro['high']:.3f})" in printed
+    assert cli.main(["monitor", str(path), str(tmp_path / "new.csv"), "--by", "city"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -24,6 +24,7 @@ __all__ = ["main", "root"]
 _SECTIONS = {
     "One method, or many": {"train": "train", "tune": "train", "compare": "compare", "results": "results"},
     "A model for use": dict.fromkeys(("fit", "predict", "serve", "monitor", "explain", "card"), "models"),
+    "Models from elsewhere": {"evaluate": "evaluate", "decide": "evaluate"},
     "Groups of commands": {name: name for name in ("study", "datasets", "methods", "store", "arena")},
     "Checks": {"gate": "study", "regressions": "compare", "audit": "audit"},
     "Shell": {"completion": "completion"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from multilab.models import SavedModel
     from multilab.models.monitoring import Monitoring
 
-_WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
+WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
     ".csv": lambda table: table.to_csv(index=False, lineterminator="\n"),
     ".tsv": lambda table: table.to_csv(index=False, lineterminator="\n", sep="\t"),
     ".json": lambda table: table.to_json(orient="records", double_precision=15) + "\n",
@@ -53,6 +53,7 @@ _LINEAR = "--method br_linear_svm --set preprocessing=standard, as `multilab com
 _SHOWN = 20  # rows of a table of importances
 _WEB = (".html", ".htm")
 _HEAD = ("family", "item", "quantity", "test", "reference", "new", "effect", "adjusted p", "note")
+_OVERALL, _OF_LABELS = ("micro_f1", "macro_f1"), ("precision", "recall", "f1")
 _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
 
 
@@ -247,7 +248,7 @@ def predict(
     from multilab.models import load_model
     from multilab.models.model_limits import prediction_warnings
 
-    _check_output(output, rows, model)
+    check_output(output, rows, *Path(rows).glob("*.parquet"), *Path(model).rglob("*"))
     saved = load_model(model, tracking_uri)
     if large_file(rows):
         if vectors is not None:
@@ -270,7 +271,7 @@ def predict(
     if output is None:
         click.echo(predicted.to_csv(index=False, lineterminator="\n").encode(), nl=False)  # UTF-8 in every locale
         return
-    _save_table(predicted, output)
+    save_table(predicted, output)
     print(f"{output}: {len(predicted)} rows, {len(saved.label_names)} labels")
 
 
@@ -317,6 +318,7 @@ def serve(model: str, port: int, max_mb: float, strict: bool, tracking_uri: str 
 @click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Significance level of all tests together.")
 @click.option("--min-effect", type=SHARE, default=0.1, show_default=True, help="Smallest effect to report.")
 @click.option("--all", "every", is_flag=True, help="Print all tests, not only those that report drift.")
+@click.option("--by", metavar="COLUMN", help="Estimate quality for the rows with each value of a column, too.")
 @output_option(help="Write all tests as JSON.")
 @tracking_option
 def monitor(
@@ -325,19 +327,25 @@ def monitor(
     level: float,
     min_effect: float,
     every: bool,
+    by: str | None,
     output: str | None,
     tracking_uri: str | None,
 ) -> int:
-    """Test new rows for drift (exit code 1 if there is any).
+    """Test new rows for drift, and estimate the quality of the predictions (exit code 1 if there is drift).
 
     \b
     multilab monitor models:/mine@champion new.csv
     multilab monitor model new.csv --level 0.01 --min-effect 0.05 -o drift.json
+    multilab monitor model new.csv --by town                               quality by town
 
     The command tests the values and the share of missing values of each feature, and the predicted prevalence of each
     label. If the file has label columns, it also tests the true prevalence and the calibration. Without drift, the
     probability that anything is reported is at most --level. Effects below --min-effect are never reported; 0.1 is
     about the difference of 50 % and 60 % of the rows, or of 1 % and 4 %.
+
+    Quality needs no labels: micro and macro F1, and precision, recall and F1 of each label, are those that the
+    probabilities let expect, with a 95 % interval. They are not estimated if the probabilities were not calibrated on
+    the held-out training rows.
 
     Exit code: 0 no drift, 1 drift, 2 wrong arguments, file or columns.
     """
@@ -347,7 +355,7 @@ def monitor(
     if output is not None:
         refuse_overwriting(output, rows, *Path(model).rglob("*"))
     saved = load_model(model, tracking_uri)
-    result = monitor_rows(saved, saved.read(rows), level, min_effect)
+    result = monitor_rows(saved, saved.read(rows), level, min_effect, by)
     about = saved.metadata
     if output is not None:
         head = {"model": model, "dataset": about.dataset["name"], "digest": about.dataset["digest"], "file": rows}
@@ -356,6 +364,7 @@ def monitor(
     training = f"compared with {about.dataset['instances']} training rows ({title})"
     print(printable(f"{rows}: {result.n_rows} rows, {training}"))
     _print_report(result, every)
+    _print_quality(result.quality, by)
     return int(len(result.report.drifted) > 0)
 
 
@@ -392,7 +401,7 @@ def explain(
     from multilab.models import load_model
     from multilab.models.explaining import coefficient_table, permutation_table
 
-    _check_output(output, rows, model)
+    check_output(output, rows, *Path(rows).glob("*.parquet"), *Path(model).rglob("*"))
     saved = load_model(model, tracking_uri)
     frame = saved.read(rows)
     coefficients = coefficient_table(saved, label) if label is not None else None
@@ -426,7 +435,7 @@ def explain(
         tables.append(coefficients.set_axis(["name", "value"], axis=1).assign(kind=kind))
     if output is not None:
         table = pd.concat(tables, ignore_index=True).reindex(columns=["kind", "name", "value", "std"])
-        _save_table(table, output)
+        save_table(table, output)
         print(f"{output}: {len(table)} rows")
 
 
@@ -465,7 +474,7 @@ def card(model: str, output: str | None, html: bool, tracking_uri: str | None) -
         print(f"{output}: {card.title}")
 
 
-def _check_output(output: str | None, rows: str, model: str) -> None:
+def check_output(output: str | None, *inputs: str | Path, extensions: Iterable[str] = WRITERS) -> None:
     """Refuse an output file in a format that is not written, and one that this command reads.
 
     Raises
@@ -475,14 +484,14 @@ def _check_output(output: str | None, rows: str, model: str) -> None:
     if output is None:
         return
     extension = Path(output).suffix.lower()
-    if extension and extension not in _WRITERS:
-        raise MultilabError(f"{output}: tables are written as {', '.join(_WRITERS)}, not as {extension}")
-    refuse_overwriting(output, rows, *Path(rows).glob("*.parquet"), *Path(model).rglob("*"))
+    if extension and extension not in extensions:
+        raise MultilabError(f"{output}: tables are written as {', '.join(extensions)}, not as {extension}")
+    refuse_overwriting(output, *inputs)
 
 
-def _save_table(table: pd.DataFrame, output: str) -> None:
+def save_table(table: pd.DataFrame, output: str) -> None:
     """Write a table in the format that the extension of the file names."""
-    write_atomically(output, _WRITERS[Path(output).suffix.lower() or ".csv"](table))
+    write_atomically(output, WRITERS[Path(output).suffix.lower() or ".csv"](table))
 
 
 def _print_table(table: pd.DataFrame) -> None:
@@ -519,6 +528,37 @@ def _print_report(result: Monitoring, every: bool) -> None:
     print(f"\n{verdict}: {len(tested)} tests; without drift the probability of any report is at most {report.alpha:g}")
     bound = f"Holm within each of {families} families, Bonferroni between them"
     print(f"({bound}); effects below {report.min_effect:g} do not count")
+
+
+def _print_quality(quality: pd.DataFrame, by: str | None) -> None:
+    if quality.empty:
+        return
+    texts = quality.assign(
+        text=[
+            "-" if row.expected != row.expected else f"{row.expected:.3f} ({row.low:.3f} to {row.high:.3f})"
+            for row in quality.itertuples()
+        ],
+        before=[f"{value:.3f}" if value == value else "-" for value in quality["held_out"]],
+    )
+    print("\nexpected without labels, with 95 % intervals")
+    head = f"rows by {by}" if by else "rows"
+    lines: list[tuple[str, ...]] = [(printable(head[:40]), "", "micro F1", "macro F1")]
+    overall = texts[texts["label"] == ""]
+    for group, part in overall.groupby("group", sort=False):
+        rows = str(part["rows"].iloc[0])
+        lines.append((printable(str(group)[:40]) or "all", rows, *_by_quantity(part, "text", _OVERALL)))
+    lines.append(("held out in training", "", *_by_quantity(overall[overall["group"] == ""], "before", _OVERALL)))
+    _print_columns(lines)
+    print()
+    lines = [("label", "precision", "held out", "recall", "held out", "F1", "held out")]
+    for label, part in texts[texts["label"] != ""].groupby("label", sort=False):
+        pairs = zip(_by_quantity(part, "text", _OF_LABELS), _by_quantity(part, "before", _OF_LABELS), strict=True)
+        lines.append((printable(str(label)[:40]), *(text for pair in pairs for text in pair)))
+    _print_columns(lines)
+
+
+def _by_quantity(part: pd.DataFrame, column: str, quantities: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.set_index("quantity")[column].loc[list(quantities)])
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Comparison of methods on one dataset, and a recommendation.
 
-``from multilab import compare`` compares estimators and returns a :class:`multilab.statistics.Leaderboard`.
+``from multilab import compare`` compares estimators and returns a :class:`multilab.statistics.Leaderboard`;
+``from multilab import evaluate`` evaluates scores of models that were fitted elsewhere.
 `multilab compare` runs the methods of a portfolio within a budget of time: ``run`` calls its parts, ``portfolio``,
 ``plan``, ``fits``, ``decisions``, ``curve`` and ``results``. `AutoMultiLabel` calls the same parts on rows
 in memory, whose fits are in ``training_set``.
@@ -16,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "auto": ("AutoMultiLabel",),
         "comparing": ("compare",),
         "errors": ("ComparisonError",),
+        "evaluating": ("Evaluation", "evaluate"),
         "recommendation": ("Recommendation", "recommend"),
     },
 )

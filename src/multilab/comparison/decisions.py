@@ -24,9 +24,17 @@ from multilab.models.final_fit import DECISIONS, INNER_FOLDS
 from multilab.statistics import Leaderboard
 from multilab.statistics.leaderboard import SECONDS
 
-__all__ = ["Effects", "guarded_decisions", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
+__all__ = [
+    "CALIBRATION_METRICS",
+    "Effects",
+    "guarded_decisions",
+    "held_out_effects",
+    "objective_of",
+    "tuned_decisions",
+    "tuned_name",
+]
 
-_CALIBRATION = ("log_loss", "brier_score", "expected_calibration_error")
+CALIBRATION_METRICS = ("log_loss", "brier_score", "expected_calibration_error")
 _Values = dict[str, dict[str, float]]
 
 
@@ -219,11 +227,15 @@ def _effects(
     untuned = arrays["decisions"]
     tuned = guarded_decisions(held, Y_train, objective, guard=guard)
     decided = {"as predicted": untuned, "tuned": np.asarray(tuned.predict(predicted))}
-    names = [name for name in scores.metrics if name not in _CALIBRATION]
+    names = [name for name in scores.metrics if name not in CALIBRATION_METRICS]
     thresholds = {kind: metric_values(Y_test, predicted, decisions, names) for kind, decisions in decided.items()}
     labels = scores.decided(cell, decided["tuned"])
     if not probabilities:
         return thresholds, {}, labels
     calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(held, Y_train)
     kinds = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
-    return thresholds, {kind: metric_values(Y_test, p, untuned, _CALIBRATION) for kind, p in kinds.items()}, labels
+    return (
+        thresholds,
+        {kind: metric_values(Y_test, p, untuned, CALIBRATION_METRICS) for kind, p in kinds.items()},
+        labels,
+    )

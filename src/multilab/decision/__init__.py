@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "expected_f1": ("expected_f1_decisions",),
         "guard": ("guarded_thresholds",),
         "metric_stack": ("MetricStack",),
+        "rules": ("DecisionRules",),
         "thresholds": (
             "best_k",
             "cost_thresholds",

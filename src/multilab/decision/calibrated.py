@@ -151,6 +151,25 @@ _NO_CURVATURE = 1e-12  # of the largest: scores that are all equal leave the slo
 _Bounds = Sequence[tuple[float | None, float | None]]
 
 
+def beta_coefficients(scores: np.ndarray, y: np.ndarray) -> list[float]:
+    """Return the coefficients of `beta_features` of one label, or its share if all or none of the rows have it.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Held-out scores in [0, 1].
+    y : ndarray of shape (n,)
+        0, 1, or anything else where the label was not observed.
+    """
+    seen = (y == 0) | (y == 1)
+    if not seen.any():
+        return [float(scores.mean())]  # nothing is known of the label: its mean score stays
+    fitted = fit_calibration("beta", scores[seen, None], y[seen, None].astype(int), np.ones(seen.sum()), True)
+    assert isinstance(fitted, _Logistic)
+    share = float(fitted.constant[0])
+    return fitted.coef[0].tolist() if np.isnan(share) else [share]
+
+
 class CalibrationMap(Protocol):
     """Fitted calibration of all labels."""
 
@@ -291,7 +310,8 @@ def _line(scores: np.ndarray) -> np.ndarray:
     return np.stack([scores, np.ones_like(scores)], axis=2)
 
 
-def _two_logarithms(scores: np.ndarray) -> np.ndarray:
+def beta_features(scores: np.ndarray) -> np.ndarray:
+    """Return ``ln p``, ``-ln(1 - p)`` and 1 of probabilities of shape (n, q), as an array of shape (n, q, 3)."""
     P = np.clip(scores, _LEAST, 1 - _LEAST)
     return np.stack([np.log(P), -np.log1p(-P), np.ones_like(P)], axis=2)
 
@@ -300,7 +320,7 @@ def _log_odds(scores: np.ndarray, probabilities: bool) -> np.ndarray:
     return (logit(np.clip(scores, _LEAST, 1 - _LEAST)) if probabilities else scores)[:, :, None]
 
 
-_FEATURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": _line, "beta": _two_logarithms}
+_FEATURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": _line, "beta": beta_features}
 
 
 _BOUNDS: dict[str, _Bounds] = {

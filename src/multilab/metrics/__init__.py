@@ -20,7 +20,12 @@ from collections.abc import Callable
 from multilab.metrics import decision_metrics, auc, ranking_metrics, top_labels, probability_metrics  # noqa: F401
 
 # ruff: isort: on
-from multilab.metrics.bootstrap_intervals import BootstrapInterval, bootstrap
+from multilab.metrics.bootstrap_intervals import (
+    BootstrapDifference,
+    BootstrapInterval,
+    bootstrap,
+    bootstrap_difference,
+)
 from multilab.metrics.conventions import PRESETS, Conventions, preset
 from multilab.metrics.errors import MetricError
 from multilab.metrics.label_table import OverAssigned, confusion_counts, over_assigned, per_label
@@ -33,6 +38,7 @@ from multilab.metrics.value_bounds import Bounds, bounds
 __all__ = [
     "METRICS",
     "PRESETS",
+    "BootstrapDifference",
     "BootstrapInterval",
     "Bounds",
     "Conventions",
@@ -40,6 +46,7 @@ __all__ = [
     "MetricError",
     "OverAssigned",
     "bootstrap",
+    "bootstrap_difference",
     "bounds",
     "confusion_counts",
     "find_metric",

@@ -344,7 +344,9 @@ def described_model(
         labels=label_summaries(Y, names),
         metrics=metric_summaries(validated.scores, validated.test_to_train),
         per_label=per_label_rows(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),
-        calibration=calibration_bins(validated.Y, validated.held_scores, names, kind == "probability"),
+        calibration=calibration_bins(
+            validated.Y, validated.held_scores, validated.held_decisions, names, kind == "probability"
+        ),
         evaluation={
             "splits": len(validated.scores),
             "test_rows": len(validated.Y),

@@ -62,7 +62,8 @@ class ModelMetadata:
         ``auc_low``, ``auc_high``: 95 % bootstrap intervals over rows.
     calibration : dict
         Of the same test rows: ``edges`` of the score bins, and per label ``count``, ``positives`` and ``mean_score`` of
-        each bin; ``sums`` of probabilities: see `multilab.statistics.CalibrationBins`, else None.
+        each bin; ``sums`` of probabilities: see `multilab.statistics.CalibrationBins`, else None; ``quality`` of
+        probabilities: see `multilab.statistics.HeldOutQuality`, else None (models of earlier versions have none).
     evaluation : dict
         ``protocol``, ``splits``, ``test_rows``, ``test_to_train``, ``conventions``, ``seed``, ``cells`` (keys in the
         store). For a table that was read in batches also
@@ -174,6 +175,10 @@ class ModelMetadata:
             raise msgspec.ValidationError("the sums of calibration are not those of its labels")
         if sums and len({len(row) for rows in sums.values() for row in rows}) > 1:
             raise msgspec.ValidationError("the sums of calibration are not of the same bins")
+        if quality := self.calibration.get("quality"):
+            counts = [quality["hits"], quality["positives"], *quality["expected"].values()]
+            if {len(values) for values in counts} != {len(names)}:
+                raise msgspec.ValidationError("the expected quality is not that of its labels")
         for feature in self.features:
             if feature["kind"] == "number" and len({feature[key] is None for key in ("min", "max", "mean")}) > 1:
                 raise msgspec.ValidationError("a feature has a minimum, maximum or mean alone")
@@ -289,10 +294,31 @@ class _Sums(TypedDict):
     score_squares: list[list[float]]
 
 
+class _Counts(TypedDict):
+    predicted: list[float]
+    hits: list[float]
+    positives: list[float]
+    hit_variance: list[float]
+    variance: list[float]
+
+
+class _Overdispersion(TypedDict):
+    micro_f1: float
+    macro_f1: float
+
+
+class _Quality(TypedDict):
+    expected: _Counts
+    hits: list[float]
+    positives: list[float]
+    overdispersion: _Overdispersion
+
+
 class _Calibration(TypedDict):
     edges: list[float]
     labels: dict[str, _Bins]
     sums: _Sums | None
+    quality: NotRequired[_Quality | None]
 
 
 class _Batches(TypedDict):

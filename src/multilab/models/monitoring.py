@@ -1,36 +1,48 @@
-"""Monitoring of a saved model: tests of new rows against the rows that the model was trained on."""
+"""Monitoring of a saved model: tests of new rows against the training rows, and the quality expected on them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multilab.core.messages import unknown_name
+from multilab.core.numbers import finite
 from multilab.datasets.table_cells import cell_numbers, cell_texts
 from multilab.models.errors import DeploymentError
 from multilab.statistics import (
     CalibrationBins,
     DriftReport,
+    HeldOutQuality,
     ValueCounts,
     calibration_drift,
     calibration_sums,
     count_values,
+    expected_quality,
     feature_drift,
     judge_drift,
     prevalence_drift,
     probability_drift,
 )
+from multilab.statistics.quality import LARGEST_MISS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from multilab.models.saved_model import SavedModel
 
-__all__ = ["Monitoring", "monitor_rows"]
+__all__ = ["Monitoring", "monitor_rows", "quality_refusal"]
 
+_MOST_VALUES = 10  # of a column: more numbers are cut into quarters, of more texts the most frequent ones are shown
 _FEW_ROWS = 50  # with fewer new rows a note says that only large changes can be detected
+
+
+def _no_quality() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns=["group", "rows", "label", "quantity", "expected", "low", "high", "held_out"])
 
 
 @dataclass(frozen=True)
@@ -46,21 +58,31 @@ class Monitoring:
         Rows that the model predicts; others have holes that its training data did not have.
     notes : tuple of str
         What was not tested, and why.
+    quality : DataFrame
+        What `multilab.statistics.expected_quality` gives for all predicted rows, with the names of the labels (empty:
+        all labels), and columns ``rows`` and ``group``: empty for all rows, or a value of the column of groups. Empty
+        if the calibration of the model does not allow an estimate.
     """
 
     report: DriftReport
     n_rows: int
     n_predicted: int
     notes: tuple[str, ...]
+    quality: pd.DataFrame = field(default_factory=_no_quality)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         rest = {"rows": self.n_rows, "predicted_rows": self.n_predicted, "notes": list(self.notes)}
-        return {**self.report.to_dict(), **rest}
+        quality = [finite(row) for row in self.quality.to_dict("records")]
+        return {**self.report.to_dict(), **rest, "expected_quality": quality}
 
 
-def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min_effect: float = 0.1) -> Monitoring:
-    """Test new rows for drift of the features, the predictions, and, with labels, of the labels and the calibration.
+def monitor_rows(
+    model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min_effect: float = 0.1, by: str | None = None
+) -> Monitoring:
+    """Test new rows for drift, and estimate the quality of the predictions without labels.
+
+    The tests are of the features, the predictions, and, with labels, of the labels and the calibration.
 
     Parameters
     ----------
@@ -69,6 +91,9 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
         Columns of the training file; label columns are used where they are in it, NaN is a label that was not observed.
     alpha, min_effect : float
         See :func:`multilab.statistics.judge_drift`.
+    by : str, optional
+        A column of the rows: quality is also estimated for the rows with each of its values, for quarters of a column
+        of many numbers, and for the most frequent of many texts.
 
     Returns
     -------
@@ -79,7 +104,7 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
     DatasetError
         Columns are missing or unknown, or a cell has a value that the column cannot have.
     DeploymentError
-        There is no row, or a label is not 0 or 1.
+        There is no row, a label is not 0 or 1, or there is no column ``by``.
     StatisticsError
         ``alpha`` or ``min_effect`` is out of range.
 
@@ -94,6 +119,8 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
     if not len(rows):
         raise DeploymentError("there are no rows to monitor")
     rows = rows.rename(columns=str).reset_index(drop=True)
+    if by is not None and by not in rows.columns:
+        raise DeploymentError(unknown_name("column of the rows", by, rows.columns))
     rows = model.encoder.with_numbers(rows)
     model.encoder.check_columns(list(rows.columns))
     about = model.metadata
@@ -102,6 +129,7 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
     notes = [f"{len(rows)} rows: only large changes can be detected"] if len(rows) < _FEW_ROWS else []
     tables = [feature_drift(reference, new)]
     bins = _held_out_bins(model)
+    quality = _no_quality()
     labels = _labels(model, rows)
     complete = _predictable(model, rows)
     if not complete.all():
@@ -109,6 +137,12 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
     if complete.any():
         scores, decisions = model.predict_encoded(model.encode(rows[complete]).X)
         tables.append(_predictions(model, bins, scores, decisions))
+        refusal = quality_refusal(model)
+        if refusal:
+            notes.append(f"quality without labels was not estimated: {refusal}")
+        else:
+            groups = {} if by is None else _groups(rows.loc[complete, by].reset_index(drop=True))
+            quality = _quality(model, scores, decisions, groups)
     if not labels:
         notes.append("no label columns: prevalence and calibration of the true labels were not tested")
     else:
@@ -120,7 +154,60 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
             for j, name in enumerate(about.label_names):
                 Y[:, j] = labels.get(name, np.nan)
             tables.append(calibration_drift(about.label_names, bins, calibration_sums(Y[complete], scores)))
-    return Monitoring(judge_drift(tables, alpha, min_effect), len(rows), int(complete.sum()), tuple(notes))
+    return Monitoring(judge_drift(tables, alpha, min_effect), len(rows), int(complete.sum()), tuple(notes), quality)
+
+
+def quality_refusal(model: SavedModel) -> str:
+    """Return why the quality of a model cannot be estimated without labels; empty if it can.
+
+    It can where the model has probabilities, and where the micro and macro F1 that these let expect on the held-out
+    training rows were right to `multilab.statistics.quality.LARGEST_MISS`.
+    """
+    if model.metadata.score_kind != "probability":
+        return "the model has no probabilities; fit it with --calibration sigmoid"
+    recorded = model.metadata.calibration.get("quality")
+    if recorded is None:
+        return "the model has no record of its expected quality, as those of earlier versions; fit it again"
+    misses = HeldOutQuality.from_dict(recorded).misses
+    name = max(misses, key=lambda each: abs(misses[each]))
+    if not abs(misses[name]) <= LARGEST_MISS:
+        return (
+            f"on held-out training rows its probabilities miss {name} by {misses[name]:+.3f}, more than "
+            f"{LARGEST_MISS:g}; fit it with --calibration sigmoid"
+        )
+    return ""
+
+
+def _quality(
+    model: SavedModel, scores: np.ndarray, decisions: np.ndarray, groups: Mapping[str, np.ndarray]
+) -> pd.DataFrame:
+    """Return the expected quality of all rows, and overall that of groups of rows."""
+    import pandas as pd
+
+    held_out = HeldOutQuality.from_dict(model.metadata.calibration["quality"])
+    repeats = 1 / _held_out_weight(model)
+    tables = []
+    for group, rows in {"": np.arange(len(scores)), **groups}.items():
+        table = expected_quality(scores[rows], decisions[rows], held_out, repeats=repeats)
+        table.insert(0, "rows", len(rows))
+        table.insert(0, "group", group)
+        tables.append(table if group == "" else table[table["label"] < 0])
+    names = dict(enumerate(model.label_names))
+    return pd.concat(tables, ignore_index=True).assign(label=lambda table: table["label"].map(names).fillna(""))
+
+
+def _groups(cells: pd.Series) -> dict[str, np.ndarray]:
+    """Return the rows of each value of a column, of quarters of many numbers, or of the most frequent of many texts."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(cells, errors="coerce")
+    if numbers.notna().sum() == cells.notna().sum() and numbers.nunique() > _MOST_VALUES:
+        cells = pd.qcut(numbers, 4, duplicates="drop").astype("str").where(numbers.notna())
+        values = sorted(cells.dropna().unique(), key=lambda text: numbers[cells == text].min())
+    else:
+        cells = cells.astype("str").where(cells.notna())
+        values = list(cells.value_counts().index[:_MOST_VALUES])
+    return {value: np.flatnonzero(cells == value) for value in values}
 
 
 def _new_counts(cells: pd.Series, column: Any) -> ValueCounts:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from multilab.datasets import TableEncoder
 from multilab.metrics import METRICS, bootstrap, per_label
-from multilab.statistics import calibration_sums, corrected_resampled_interval
+from multilab.statistics import calibration_sums, corrected_resampled_interval, held_out_quality
 
 __all__ = ["calibration_bins", "feature_summaries", "label_summaries", "metric_summaries", "per_label_rows"]
 
@@ -171,12 +171,14 @@ def _interval(metric: str, Y: np.ndarray, given: np.ndarray, conventions: str) -
     return _json_number(interval.low), _json_number(interval.high)
 
 
-def calibration_bins(Y: np.ndarray, scores: np.ndarray, names: Sequence[str], probabilities: bool) -> dict[str, Any]:
-    """Return rows, positives and mean score of each bin of scores, per label.
+def calibration_bins(
+    Y: np.ndarray, scores: np.ndarray, decisions: np.ndarray, names: Sequence[str], probabilities: bool
+) -> dict[str, Any]:
+    """Return rows, positives and mean score of each bin of scores, per label, and what quality was expected.
 
     Parameters
     ----------
-    Y, scores : ndarray of shape (n, q)
+    Y, scores, decisions : ndarray of shape (n, q)
     names : sequence of str
     probabilities : bool
         Ten bins of [0, 1]; otherwise ten bins between the deciles of all scores.
@@ -193,7 +195,8 @@ def calibration_bins(Y: np.ndarray, scores: np.ndarray, names: Sequence[str], pr
         mean = [_json_number(s / c) if c else None for s, c in zip(total, count, strict=True)]
         labels[name] = {"count": count.tolist(), "positives": positives.astype(int).tolist(), "mean_score": mean}
     sums = calibration_sums(Y, scores).to_dict() if probabilities else None
-    return {"edges": edges.tolist(), "labels": labels, "sums": sums}
+    quality = held_out_quality(Y, scores, decisions).to_dict() if probabilities else None
+    return {"edges": edges.tolist(), "labels": labels, "sums": sums, "quality": quality}
 
 
 def _json_number(value: Any) -> Any:

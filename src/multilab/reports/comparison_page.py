@@ -30,6 +30,10 @@ from multilab.statistics import Leaderboard
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_OF_SPLITS = (
+    "Dots: the splits. Bar: mean. Line: 95 % interval with the variance of the corrected resampled t test. The "
+    "splits are the same for all methods: whether two of them differ is for the tests to say, not for the overlap."
+)
 _NAMED = 10
 """Of more labels than this a sentence names the first ones and counts the others."""
 
@@ -68,7 +72,7 @@ def write_comparison_page(results: Results) -> Path:
         "method": results.chosen,
         "tuned": results.recommendation.method == tuned_name(results.chosen),
         "changes": _threshold_numbers(results, effects),
-        "flagged": _flagged_labels(results.labels),
+        "flagged": flagged_labels(results.labels),
         "remark": "" if results.curve is None else curve_remark(results.curve, request.metric),
         "files": [f"{name}.csv" for name in results.tables] + ["leaderboard.json"],
         "leaderboard": _leaderboard_rows(board) if ranked else [],
@@ -77,13 +81,17 @@ def write_comparison_page(results: Results) -> Path:
         "reference": reference,
         "tests": _test_rows(final, reference) if ranked else [],
         "paid": _paid_rows(results.recommendation),
-        "intervals": interval_figure(final, baseline) if ranked else None,
+        "intervals": interval_figure(
+            final.headline, final.intervals(), _OF_SPLITS, final.splits(final.headline), baseline
+        )
+        if ranked
+        else None,
         "seconds": seconds_figure(final, baseline) if ranked else None,
         "thresholds": threshold_figure(effects.thresholds, effects.objective) if len(effects.thresholds) else None,
-        "decisions": _effect_table(effects.thresholds, "decision"),
-        "probabilities": _effect_table(effects.calibration, "scores"),
+        "decisions": effect_table(effects.thresholds, "decision"),
+        "probabilities": effect_table(effects.calibration, "scores"),
         "labels": label_figure(results.labels, results.chosen) if results.labels is not None else None,
-        "label_rows": _label_rows(results.labels),
+        "label_rows": label_rows(results.labels),
         "curve": curve_figure(results.curve, board.headline, results.chosen) if results.curve is not None else None,
         "origin": flat({"dataset": facts, "protocol": request.protocol, "environment": environment()}),
         "objective": defined(effects.objective).title,
@@ -154,7 +162,7 @@ def _paid_rows(recommendation: Recommendation) -> list[tuple[str, list[str], str
     return rows
 
 
-def _effect_table(values: pd.DataFrame, kind: str) -> tuple[list[str], list[tuple[str, list[tuple[str, str, str]]]]]:
+def effect_table(values: pd.DataFrame, kind: str) -> tuple[list[str], list[tuple[str, list[tuple[str, str, str]]]]]:
     """Return the metrics, and per method the mean before and after with a mark of the better one."""
     if values.empty:
         return [], []
@@ -179,7 +187,7 @@ def _values_of(means: pd.DataFrame, metric: str, position: int) -> pd.Series:
     return means[metric].iloc[:, position]
 
 
-def _label_rows(labels: pd.DataFrame | None) -> list[dict[str, Any]]:
+def label_rows(labels: pd.DataFrame | None) -> list[dict[str, Any]]:
     """Return the per-label table as text, the most frequent label first."""
     if labels is None:
         return []
@@ -214,7 +222,7 @@ def _threshold_numbers(results: Results, effects: Effects) -> dict[str, Any]:
     return numbers
 
 
-def _flagged_labels(labels: pd.DataFrame | None) -> dict[str, str]:
+def flagged_labels(labels: pd.DataFrame | None) -> dict[str, str]:
     """Return which labels the decisions of the shown method assign far too often, and which never."""
     if labels is None:
         return {"often": "", "never": ""}
@@ -230,25 +238,26 @@ def axis_title(metric: str) -> str:
 
 
 @styled()
-def interval_figure(board: Leaderboard, baseline: str) -> Figure:
-    """Return the first metric by method: each split, the mean and its interval."""
-    intervals, splits = board.intervals(), board.splits(board.headline)
+def interval_figure(
+    metric: str, intervals: pd.DataFrame, caption: str, splits: pd.DataFrame | None = None, baseline: str = ""
+) -> Figure:
+    """Return a metric by method: the values of the splits, the mean and its interval.
+
+    ``intervals`` has the columns mean, low and high; the first row is at the top.
+    """
     names = list(intervals.index[::-1])
     canvas, axes = new_axes(6.6, 0.8 + 0.27 * len(names))
     ax: Axes = axes[0, 0]
     for height, name in enumerate(names):
         colour = SOFT if name == baseline else COLD
         ax.hlines(height, *intervals.loc[name, ["low", "high"]], color=colour, lw=1.6)
-        ax.plot(splits[name], [height] * len(splits), "o", color=PALE, mec=SOFT, mew=0.5, ms=3.5, zorder=3)
+        if splits is not None:
+            ax.plot(splits[name], [height] * len(splits), "o", color=PALE, mec=SOFT, mew=0.5, ms=3.5, zorder=3)
         ax.plot(intervals.loc[name, "mean"], height, "|", color=INK, ms=11, mew=1.8, zorder=4)
     ax.set_yticks(range(len(names)), names)
-    style_axes(ax, x=axis_title(board.headline), grid="x")
+    style_axes(ax, x=axis_title(metric), grid="x")
     alt = ", ".join(f"{name} {intervals.loc[name, 'mean']:.3f}" for name in names[::-1])
-    caption = (
-        "Dots: the splits. Bar: mean. Line: 95 % interval with the variance of the corrected resampled t test. The "
-        "splits are the same for all methods: whether two of them differ is for the tests to say, not for the overlap."
-    )
-    return Figure.of(canvas, f"{axis_title(board.headline)}: {alt}", caption)
+    return Figure.of(canvas, f"{axis_title(metric)}: {alt}", caption)
 
 
 @styled()

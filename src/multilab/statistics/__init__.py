@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "omnibus": ("friedman", "iman_davenport"),
         "pairs": ("PairedComparison", "compare_on_splits", "compare_pair"),
         "posthoc": ("RankPair", "bonferroni_dunn_cd", "cliques", "nemenyi_cd"),
+        "quality": ("ExpectedCounts", "HeldOutQuality", "expected_quality", "held_out_quality"),
         "ranks": ("average_ranks", "pareto_front", "rank_rows"),
         "resampled_t": ("corrected_resampled_interval", "corrected_resampled_p", "corrected_unpaired_interval"),
         "signed_rank": (

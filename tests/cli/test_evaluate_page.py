@@ -1,0 +1,145 @@
+"""The page "Evaluate a model from elsewhere": its Python makes the files, its commands run on them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from helpers.html_page import Page
+from helpers.page_code import run_code
+from multilab.cli import main
+from multilab.metrics import macro_f1
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "evaluate.md"
+pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="no documentation: an unpacked sdist")
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+COMMANDS = [line for block in blocks("bash") for line in block.splitlines()] if PAGE.is_file() else []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Make the files of the page and run its commands."""
+    root = tmp_path_factory.mktemp("evaluate")
+    assert run_code(blocks("python")[0], root) == ""
+    outputs = []
+    for line in COMMANDS:
+        words = [sys.executable, "-m", *shlex.split(line)]
+        done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        outputs.append(done.stdout)
+    (root / "outputs.json").write_text(json.dumps(outputs))
+    return root
+
+
+@pytest.fixture
+def work(folder, monkeypatch):
+    """Work in the folder of the run."""
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_the_page_shows_what_the_command_prints(work):
+    printed = json.loads((work / "outputs.json").read_text())[0].splitlines()
+    (shown,) = blocks("text")
+    assert len(COMMANDS) == 3
+    lines = shown.splitlines()
+    assert [line.rstrip() for line in printed[: len(lines)]] == lines
+
+
+def test_decisions_are_those_of_the_thresholds(work):
+    rules = json.loads((work / "reports/net/rules.json").read_text())
+    decided = pd.read_csv(work / "decisions.csv").set_index("id")
+    with np.load(work / "test-logits.npz") as file:
+        scores = pd.DataFrame(expit(file["logits"]), file["ids"], file["labels"])
+    assert {label["name"] for label in rules["labels"]} == set(scores)
+    for label in rules["labels"]:
+        name = label["name"]
+        assert decided[name].tolist() == (scores[name] >= label["threshold"]).astype(int).tolist()
+        a, b, c = label["calibration"]
+        probability = expit(a * np.log(scores[name]) - b * np.log1p(-scores[name]) + c)
+        np.testing.assert_allclose(decided[f"{name}_probability"], probability, rtol=0, atol=1e-9)
+    truth = pd.read_csv(work / "test.csv").set_index("id").loc[decided.index]
+    value = macro_f1(truth, decided[list(truth)])
+    last = json.loads((work / "outputs.json").read_text())[-1]
+    assert f"macro_f1: {value:.4f}" in last
+    assert value > 0.6
+
+
+def test_the_page_of_the_report_has_all_parts(work):
+    page = Page((work / "reports/net/index.html").read_text())
+    assert {"values", "tests", "decisions", "labels", "reproduce"} <= {
+        attributes.get("id") for _, attributes in page.elements
+    }
+    values = pd.read_csv(work / "reports/net/values.csv")
+    found = values.set_index(["model", "metric"]).loc[("old", "macro_f1"), "value"]
+    assert f"{found:.4f}" in (work / "reports/net/index.html").read_text()
+    for name in ("values", "tests", "thresholds", "calibration", "labels"):
+        assert len(pd.read_csv(work / f"reports/net/{name}.csv"))
+
+
+def test_a_check_below_its_value_fails(work, capsys):
+    run = ["evaluate", "truth.csv", "logits.npz", "--kind", "logits", "--draws", "20"]
+    assert main([*run, "--fail-below", "macro_f1=0.1", "--fail-below", "hamming_loss=0.9"]) == 0
+    assert main([*run, "--fail-below", "macro_f1=0.99"]) == 1
+    assert main([*run, "--fail-below", "hamming_loss=0.001"]) == 1
+    assert main([*run, "--fail-below", "brier_score=0.5"]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["truth.csv", "logits.npz"],
+        ["truth.csv", "logits.npz", "--kind", "odds"],
+        ["truth.csv", "logits.npz", "--kind", "logits,logits"],
+        ["truth.csv", "logits.npz", "--kind", "logits", "--fail-below", "macro_f1"],
+        ["truth.csv", "logits.npz", "--kind", "logits", "--fail-below", "accuracy=1"],
+        ["truth.csv", "logits.npz", "--kind", "logits", "--labels", "peace"],
+        ["truth.csv", "unnamed.npz", "--kind", "logits"],
+        ["truth.csv", "none.csv"],
+        ["truth.csv", "test-logits.npz", "--kind", "logits"],
+        ["truth.csv", "old.csv", "--rules", "reports/net/rules.json"],
+        ["truth.csv", "old.csv", "--rules", "truth.csv"],
+    ],
+)
+def test_wrong_uses_are_one_line(work, arguments, capsys):
+    with np.load("logits.npz") as file:
+        np.savez("unnamed.npz", file["logits"])
+    assert main(["evaluate", *arguments]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_unnamed_matrices_are_in_the_order_of_the_truth(work, capsys):
+    with np.load("logits.npz") as file:
+        np.savez("unnamed.npz", file["logits"])
+    run = ["--kind", "logits", "--draws", "20"]
+    assert main(["evaluate", "truth.csv", "unnamed.npz", "--in-order", *run]) == 0
+    first = capsys.readouterr().out.replace("unnamed", "logits")
+    assert main(["evaluate", "truth.csv", "logits.npz", *run]) == 0
+    assert capsys.readouterr().out.split() == first.split()
+
+
+def test_decisions_as_a_sparse_matrix_are_read_again(work, capsys):
+    rules = ["--rules", "reports/net/rules.json"]
+    assert main(["decide", "test-logits.npz", *rules, "-o", "decisions.npz"]) == 0
+    assert main(["evaluate", "test.csv", "decisions.npz", "--kind", "decisions", "--draws", "20"]) == 0
+    table = pd.read_csv("decisions.csv").set_index("id")
+    truth = pd.read_csv("test.csv").set_index("id")
+    value = macro_f1(truth, table.loc[truth.index, list(truth)])
+    assert f"{value:.4f}" in capsys.readouterr().out
+    assert main(["decide", "test-logits.npz", *rules, "-o", "test-logits.npz"]) == 2
+    assert main(["decide", "test-logits.npz", *rules, "-o", "decisions.html"]) == 2
