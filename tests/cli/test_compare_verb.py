@@ -167,6 +167,8 @@ def test_what_does_not_fit_is_named_with_its_estimate(tmp_path, monkeypatch, cap
     assert outcome["status"] == "left out"
     assert "needs about" in outcome["note"]
     assert board["recommendation"]["method"] is None
+    (command,) = board["recommendation"]["commands"]  # which ends with a model
+    assert command.startswith("multilab fit --dataset scenario1 --budget 0.5s --metric macro_f1")
 
 
 def test_cells_of_a_comparison_are_those_of_the_protocol(work):

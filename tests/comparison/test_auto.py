@@ -67,6 +67,27 @@ def test_a_terminal_shows_how_far_the_fits_are_and_other_outputs_nothing(table, 
         assert terminal or not shown
 
 
+def bags(n, seed):
+    """Return counts of 300 words of a text, and labels that fifteen words of each tell."""
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((n, 3)) < [0.4, 0.2, 0.1]).astype(np.uint8)
+    X = rng.poisson(0.04, (n, 300))
+    for k in range(3):
+        X[:, 15 * k : 15 * (k + 1)] += (Y[:, [k]] * rng.poisson(0.35, (n, 15))).astype(X.dtype)
+    return X.astype(float), Y
+
+
+def test_a_bag_of_words_is_the_same_dense_and_sparse_and_a_year_beside_it_ruins_nothing():
+    (X, Y), (new, truth) = bags(400, 0), bags(300, 1)
+    dense, sparse = (quick(budget_fits=6).fit(rows, Y) for rows in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(dense.predict_proba(new), sparse.predict_proba(sp.csr_array(new)), atol=1e-12)
+    years = [np.random.default_rng(seed).integers(1950, 2025, (n, 1)) for seed, n in ((2, 400), (3, 300))]
+    beside = quick(budget_fits=6).fit(sp.csr_array(np.hstack([X, years[0]])), Y)
+    values = [macro_f1(truth, dense.predict(new)), macro_f1(truth, beside.predict(np.hstack([new, years[1]])))]
+    assert values[0] > 0.7
+    assert values[1] > values[0] - 0.03
+
+
 def test_text_with_tags_becomes_a_model_that_finds_them(fitted):
     new = songs(60, seed=1)
     truth = np.array([[tag in tags.split("|") for tag in sorted(WORDS)] for tags in new["tags"]])

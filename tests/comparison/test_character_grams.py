@@ -12,8 +12,8 @@ import pytest
 from multilab import AutoMultiLabel
 from multilab.cli.main import main
 from multilab.comparison import portfolio, run, training_set
-from multilab.comparison.plan import refused_grams
-from multilab.datasets import FrameEncoder, feature_columns
+from multilab.comparison.plan import Sizes, refused_grams
+from multilab.datasets import Dataset, FrameEncoder, feature_columns
 from multilab.models import load_model
 
 LABELS = ["is_a", "is_b"]
@@ -84,6 +84,17 @@ def test_n_grams_may_take_a_tenth_of_the_time():
     )
     assert refused_grams(rows, ["a"], 5, 10).startswith("n-grams of all texts need about 5.0 s")
     assert refused_grams(rows, ["a", "b"], 1, float("inf")) == ""
+
+
+def test_the_plan_makes_n_grams_of_few_rows_also_where_the_texts_are_categories(monkeypatch):
+    made, grams = [], feature_columns._grams
+    monkeypatch.setattr(feature_columns, "_grams", lambda text: made.append(text) or grams(text))
+    table = endings(500)
+    categories = Dataset.from_frame(
+        table.assign(remark=table["remark"].astype("category")), LABELS, columns={"remark": "text"}
+    )
+    assert Sizes.of(categories, 0.8).entries_with_grams > 10
+    assert len(set(made)) <= 201  # and the empty text
 
 
 @pytest.mark.slow

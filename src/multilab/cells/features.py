@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names
 
 from multilab.methods.mixed_scaler import MixedScaler
+from multilab.methods.word_weights import WordWeights
 
 __all__ = ["Columns", "Scaling"]
 
@@ -56,10 +57,12 @@ class Scaling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    kind : {"minmax", "standard"}
-        A sparse X keeps its zeros: "minmax" divides by the largest absolute value, "standard" does not centre.
+    kind : {"minmax", "standard", "tfidf"}
+        A sparse X keeps its zeros: "minmax" divides by the largest absolute value, "standard" does not centre. "tfidf"
+        is for bags of words, see `multilab.methods.word_weights.WordWeights`; it makes X sparse.
     words : ndarray of int, optional
         Columns that hold words of free text, which stay as they are, see `multilab.methods.mixed_scaler.MixedScaler`.
+        Their weights are those of TF-IDF already, so that "tfidf" is "standard" there.
 
     Examples
     --------
@@ -69,7 +72,7 @@ class Scaling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array([0.  , 0.25, 1.  ])
     """
 
-    def __init__(self, kind: Literal["minmax", "standard"] = "minmax", words: Any = None) -> None:
+    def __init__(self, kind: Literal["minmax", "standard", "tfidf"] = "minmax", words: Any = None) -> None:
         self.kind = kind
         self.words = words
 
@@ -81,7 +84,9 @@ class Scaling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _scaler(self, sparse: bool) -> Any:
         if self.words is not None and len(self.words):
-            return MixedScaler(self.words, self.kind)
+            return MixedScaler(self.words, "minmax" if self.kind == "minmax" else "standard")
+        if self.kind == "tfidf":
+            return WordWeights()
         if self.kind == "minmax":
             return MaxAbsScaler() if sparse else MinMaxScaler()
         return StandardScaler(with_mean=not sparse)

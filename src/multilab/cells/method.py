@@ -37,7 +37,7 @@ __all__ = [
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """The libraries whose versions, by their first two numbers, are in every key."""
 
-Preprocessing = Literal["none", "minmax", "standard"]
+Preprocessing = Literal["none", "minmax", "standard", "tfidf"]
 PREPROCESSING = get_args(Preprocessing)
 
 
@@ -71,7 +71,7 @@ class Method:
         Dotted path of the estimator class.
     params : dict
         Arguments of the estimator; nested ``_target_`` entries are built first.
-    preprocessing : {"none", "minmax", "standard"}
+    preprocessing : {"none", "minmax", "standard", "tfidf"}
         Scaling of X, fitted on the training set.
     base_scores : tuple of str
         Methods whose out-of-fold scores are this method's input instead of X.

@@ -134,7 +134,12 @@ def _reads(method: Method) -> str:
     if method.base_scores:
         inner = ", ".join(f"{name} {value}" for name, value in method.inner_cv.items())
         return f"out-of-fold scores of {', '.join(method.base_scores)} ({inner}) instead of the features"
-    scaling = {"none": "as they are", "minmax": "scaled to [0, 1]", "standard": "standardised"}
+    scaling = {
+        "none": "as they are",
+        "minmax": "scaled to [0, 1]",
+        "standard": "standardised",
+        "tfidf": "with TF-IDF weights",
+    }
     fitted = "" if method.preprocessing == "none" else " (fitted on the training set)"
     return f"features, {scaling[method.preprocessing]}{fitted}"
 

@@ -80,7 +80,9 @@ def _arguments_of_method(given: list[str], argument: str, has_value: bool) -> li
     if not has_value:
         return [f"method.{name}=" for name in arguments]
     if argument == "preprocessing":
-        return [f"method.{argument}={scaling}" for scaling in ("none", "minmax", "standard")]
+        from multilab.cells.method import PREPROCESSING
+
+        return [f"method.{argument}={scaling}" for scaling in PREPROCESSING]
     value = arguments.get(argument)
     if isinstance(value, bool):
         return [f"method.{argument}=true", f"method.{argument}=false"]

@@ -541,7 +541,8 @@ class Search:
         sizes = Sizes(n, d, Y.shape[1], len(self.rows.folds[0][0]) / n, *row)
         entries = []
         text = bool(texts or self.rows.no_grams)
-        for member in self.portfolio.select(None, sparse=issparse(X) and encoder is None, text=text):
+        sparse = issparse(X) and encoder is None
+        for member in self.portfolio.select(None, sparse=sparse, text=text, bag=self.rows.bag):
             if not member.method.base_scores:  # stacks of their own
                 fits = [Fit(member.method, fold, member.chars) for fold in (None, *folds)]
                 entries.append(MethodRun(member, fits))  # type: ignore[arg-type]
@@ -555,9 +556,9 @@ class Search:
             estimator = build(entry.member.method)
             if entry.status == "planned" and not has_fit_parameter(estimator, "sample_weight"):
                 entry.status, entry.note = "left out", f"{type(estimator).__name__} takes no sample_weight"
-        entries = in_order(plan_methods(entries, sizes, self.rows), self.portfolio.baseline, sizes)  # type: ignore[arg-type]
+        entries = in_order(plan_methods(entries, sizes, self.rows), self.portfolio, sizes)  # type: ignore[arg-type]
         able = [entry.name for entry in entries if entry.status == "planned"]
-        floor = next((name for name, member in self.portfolio.members.items() if member.linear and name in able), "")
+        floor = self.portfolio.floor(able)
         if not floor:
             raise ComparisonError(f"no linear method of the portfolio can be fitted: {entries[0].note}")
         entries.sort(key=lambda one: one.name != floor)

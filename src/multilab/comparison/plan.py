@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pandas as pd
 import psutil
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from multilab.cells.cell import Cell, scores_cell
 from multilab.cells.method import InnerFolds, build
 from multilab.cells.store import Store
-from multilab.comparison.portfolio import PortfolioMethod
+from multilab.comparison.portfolio import Portfolio, PortfolioMethod
 from multilab.datasets import Dataset, TableEncoder
 from multilab.datasets.table_encoder import texts_of, with_grams
 from multilab.methods.labels import learns_from_missing
+from multilab.methods.word_weights import is_bag_of_words
 from multilab.models.final_fit import INNER_FOLDS
 
 TABLE = Path(__file__).with_name("costs.csv")
@@ -128,12 +129,14 @@ class Sizes:
     def of(cls, data: Dataset, train_share: float) -> "Sizes":
         """Return the sizes of a dataset as the methods see it; a table is encoded with all its rows."""
         (n, d), X, with_chars = data.X.shape, data.X, None
+        if data.columns is None and is_bag_of_words(X):
+            X = csr_array(X)
         if data.columns is not None:
             encoder = TableEncoder.learn(data.X, data.columns)
-            d, X = encoder.width, encoder.encode(data.X.iloc[:_SAMPLE]).X if encoder.sparse else None
+            d, X = encoder.width, encoder.encode(_first(data.X, _SAMPLE)).X if encoder.sparse else None
             if texts_of(data.columns):
                 # fewer rows, because n-grams take much longer than words
-                some = data.X.iloc[: _SAMPLE // 5]
+                some = _first(data.X, _SAMPLE // 5)
                 with_chars = TableEncoder.learn(some, with_grams(data.columns)).encode(some).X
         entries = X.nnz / X.shape[0] if issparse(X) else None
         entries_with_grams = None if with_chars is None else with_chars.nnz / with_chars.shape[0]
@@ -143,6 +146,13 @@ class Sizes:
         """Return the sizes that decide the time of a member of the portfolio."""
         entries = self.entries_with_grams if member.chars else self.entries
         return replace(self, d=max(1, round(entries))) if member.linear and entries is not None else self
+
+
+def _first(rows: pd.DataFrame, n: int) -> pd.DataFrame:
+    """Return the first rows without the texts of the others, which a categorical column keeps and an encoder reads."""
+    some = rows.iloc[:n]
+    texts = some.select_dtypes("category")
+    return some.assign(**{name: texts[name].cat.remove_unused_categories() for name in texts})
 
 
 def refused_grams(rows: pd.DataFrame, texts: Sequence[str], times: int, seconds: float) -> str:
@@ -254,10 +264,16 @@ def plan_methods(entries: Sequence[MethodRun], sizes: Sizes, store: Store) -> li
     return ordered
 
 
-def in_order(entries: Sequence[MethodRun], baseline: str, sizes: Sizes) -> list[MethodRun]:
-    """Return planned methods with the baseline first, and on sparse features linear methods next."""
+def in_order(entries: Sequence[MethodRun], portfolio: Portfolio, sizes: Sizes) -> list[MethodRun]:
+    """Return planned methods in running order: the baseline first; on sparse features the linear method that should
+    always end comes before it, and the other linear ones after it.
+    """
     sparse = sizes.entries is not None
-    return sorted(entries, key=lambda one: (one.name != baseline, sparse and not one.member.linear))
+    floor = portfolio.floor([entry.name for entry in entries if entry.status == "planned"]) if sparse else ""
+    return sorted(
+        entries,
+        key=lambda one: (one.name != floor, one.name != portfolio.baseline, sparse and not one.member.linear),
+    )
 
 
 def estimate(entry: MethodRun, sizes: Sizes, store: Store, planned: set[str]) -> None:

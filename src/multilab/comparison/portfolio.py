@@ -1,5 +1,6 @@
 """The methods of a comparison: those of ``conf/portfolio.yaml``, or any others by name and glob."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,7 +16,7 @@ from multilab.core.text import comma_separated
 
 __all__ = ["Portfolio", "PortfolioMethod", "load_portfolio"]
 
-_BLOCK = {"description", "reason", "set", "define", "linear", "words", "sparse", "chars"}
+_BLOCK = {"description", "reason", "set", "define", "linear", "words", "sparse", "bag", "chars"}
 _CHARS = "_chars"
 """End of the name of a member that gets character n-grams of texts in addition to words."""
 
@@ -44,6 +45,8 @@ class PortfolioMethod:
         Further changes on a table with free text.
     sparse : dict
         Further changes on a sparse matrix.
+    bag : dict
+        Further changes on a bag of words, after those on a sparse matrix.
     chars : bool
         Whether it gets character n-grams of texts in addition to words; then its name ends in ``_chars``.
     """
@@ -58,6 +61,7 @@ class PortfolioMethod:
     sparse: dict[str, Any] = field(default_factory=dict)
     chars: bool = False
     words: dict[str, Any] = field(default_factory=dict)
+    bag: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -68,6 +72,10 @@ class PortfolioMethod:
         """Return the member for a sparse matrix, without standardisation."""
         changes = {"preprocessing": "none"} if self.method.preprocessing == "standard" else {}
         return self._changed(changes | self.sparse)
+
+    def on_bag(self) -> "PortfolioMethod":
+        """Return the member for a bag of words, see `multilab.methods.word_weights`."""
+        return self.on_sparse()._changed(self.bag)
 
     def on_words(self) -> "PortfolioMethod":
         """Return the member for a table with free text."""
@@ -97,11 +105,14 @@ class Portfolio:
     baseline: str
     alpha: float
 
-    def select(self, patterns: str | None, sparse: bool = False, text: bool = False) -> list[PortfolioMethod]:
+    def select(
+        self, patterns: str | None, sparse: bool = False, text: bool = False, bag: bool = False
+    ) -> list[PortfolioMethod]:
         """Return the methods that a comma-separated list of names and globs selects, all of the portfolio for None.
 
         A method that is in the portfolio has the portfolio's arguments, with ``sparse`` those for a sparse matrix, with
-        free ``text`` those for words. Members with character n-grams are left out unless there is free ``text``.
+        ``bag`` those for a bag of words, with free ``text`` those for words. Members with character n-grams are left
+        out unless there is free ``text``.
 
         Raises
         ------
@@ -118,12 +129,16 @@ class Portfolio:
         members = []
         for name in chosen:
             member = self.members.get(name) or _outside(name)
-            if name in self.members and (sparse or text):
-                member = member.on_sparse() if sparse else member.on_words()
+            if name in self.members and (sparse or text or bag):
+                member = member.on_bag() if bag else member.on_sparse() if sparse else member.on_words()
             if text or not member.chars:
                 check_method(member.method)
                 members.append(member)
         return members
+
+    def floor(self, names: Collection[str]) -> str:
+        """Return the linear method among some that is fitted first, whatever the time; empty if none is linear."""
+        return next((name for name, member in self.members.items() if member.linear and name in names), "")
 
 
 def _outside(name: str) -> PortfolioMethod:
@@ -191,4 +206,5 @@ def _member(path: str, name: str, block: Any) -> PortfolioMethod:
         sparse=block.get("sparse") or {},
         chars=chars,
         words=block.get("words") or {},
+        bag=block.get("bag") or {},
     )

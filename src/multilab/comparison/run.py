@@ -37,6 +37,7 @@ from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
 from multilab.datasets.table_encoder import texts_of
 from multilab.methods.labels import has_unobserved
+from multilab.methods.word_weights import is_bag_of_words
 from multilab.metrics import per_label
 from multilab.metrics.registry import defined
 from multilab.statistics import Leaderboard
@@ -52,7 +53,7 @@ def compare_within_budget(request: Request) -> Results:
     began, store, n_jobs = time.monotonic(), Store(), slots()
     portfolio = load_portfolio()
     entries, sizes, facts = _entries(request, portfolio)
-    entries = in_order(plan_methods(entries, sizes, store), portfolio.baseline, sizes)
+    entries = in_order(plan_methods(entries, sizes, store), portfolio, sizes)
     print(_plan_text(request, entries, sizes, n_jobs), flush=True)
 
     metrics = tuple(dict.fromkeys([request.metric, *portfolio.metrics]))
@@ -96,7 +97,7 @@ def compare_within_budget(request: Request) -> Results:
         board,
         final,
         _completed(recommendation, chosen, effects, request),
-        _commands(request, entries, final, row),
+        _commands(request, entries, final, row) if chosen else [_search(request)],
         facts,
         portfolio.baseline,
         time.monotonic() - began,
@@ -113,7 +114,8 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[MethodRun], S
     data = load(request.dataset)
     # of a table with text the words stay as they are, see `multilab.cells.Scaling`, and its other columns have scales
     texts = texts_of(data.columns or ())
-    chosen = portfolio.select(request.methods, sparse=issparse(data.X), text=bool(texts))
+    bag = data.columns is None and is_bag_of_words(data.X)
+    chosen = portfolio.select(request.methods, sparse=issparse(data.X), text=bool(texts), bag=bag)
     if all(member.name != portfolio.baseline for member in chosen):
         chosen = [portfolio.members[portfolio.baseline], *chosen]
     train, test = indices(refs[0])  # also keeps the data in this process, from which the workers are forked
@@ -182,8 +184,11 @@ def label_table(entry: MethodRun, scores: CellScores, request: Request, tuned: b
 def _completed(
     recommendation: Recommendation, chosen: MethodRun | None, effects: Effects | None, request: Request
 ) -> Recommendation:
-    """Add why there are no thresholds, or which of two estimates to report."""
-    if chosen is None or recommendation.method is None:
+    """Add what to do if nothing finished, why there are no thresholds, or which of two estimates to report."""
+    if chosen is None:
+        text = "Without a method named, `multilab fit` tries the same methods and always ends with a model."
+        return replace(recommendation, sentences=(*recommendation.sentences, text))
+    if recommendation.method is None:
         return recommendation
     added = ""
     if recommendation.method == tuned_name(chosen.name):
@@ -215,6 +220,12 @@ def _commands(request: Request, entries: Sequence[MethodRun], board: Leaderboard
         for item in value if isinstance(value, list) else [value]:
             words += [] if item is None else [f"--{name}"] if item is True else [f"--{name}", str(item)]
     return [shlex.join([*words, "--register", request.dataset])]
+
+
+def _search(request: Request) -> str:
+    """Return the command that ends with a model if no method finished here."""
+    options = ["--budget", f"{request.budget:g}s", "--metric", request.metric, "--register", request.dataset]
+    return shlex.join(["multilab", "fit", "--dataset", request.dataset, *options])
 
 
 def value_text(value: object) -> str:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import joblib
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.base import clone
 
@@ -32,6 +33,7 @@ from multilab.datasets import FrameEncoder, TableEncoder
 from multilab.datasets.table_encoder import texts_of, with_grams
 from multilab.decision import CalibratedMultiLabelClassifier
 from multilab.methods import ScoreEnsemble
+from multilab.methods.word_weights import is_bag_of_words
 from multilab.metrics.own_metrics import MetricLike
 from multilab.models.final_fit import INNER_FOLDS
 
@@ -153,7 +155,7 @@ class TrainingSet:
     Attributes
     ----------
     X : DataFrame, ndarray or CSR
-        A frame becomes a matrix when it is prepared.
+        A frame becomes a matrix when it is prepared, and a bag of words becomes sparse.
     Y : ndarray of shape (n, q)
     label_names : list of str
     columns : mapping of str to str, sequence of TableColumn, or None
@@ -169,6 +171,8 @@ class TrainingSet:
         Columns of text that have character n-grams in addition to words, which only some methods get.
     no_grams : str
         Why there are none although there is text.
+    bag : bool
+        Whether X is a bag of words.
     folds : list of (train, test)
         Of the fits: five if none are given, or one if there is no time for more.
     halves : list of (others, rows)
@@ -187,6 +191,7 @@ class TrainingSet:
     encoder: TableEncoder | None = None
     texts: Sequence[str] = ()
     no_grams: str = ""
+    bag: bool = False
     folds: Sequence[tuple[np.ndarray, np.ndarray]] = ()
     halves: Sequence[tuple[np.ndarray, np.ndarray]] = ()
 
@@ -318,12 +323,12 @@ def work(unit: Any, rows: TrainingSet) -> str | None:
 
 def prepared(rows: TrainingSet) -> None:
     """Adopt the result of the preparation from its process."""
-    rows.encoder, X, rows.folds, rows.texts, rows.no_grams = rows.read(Preparation.key)
+    rows.encoder, X, rows.folds, rows.texts, rows.no_grams, rows.bag = rows.read(Preparation.key)
     rows.X = rows.X if X is None else X
 
 
 def _prepare(unit: Preparation, rows: TrainingSet) -> None:
-    encoder, X, texts, no_grams = None, None, list[str](), ""
+    encoder, X, texts, no_grams, bag = None, None, list[str](), "", False
     if isinstance(rows.X, pd.DataFrame):
         encoder = _encoder(rows)
         texts = texts_of(encoder.columns)
@@ -331,8 +336,10 @@ def _prepare(unit: Preparation, rows: TrainingSet) -> None:
         if texts and not no_grams:
             encoder = _encoder(rows, texts)
         X = encoder.encode(rows.X.rename(columns=lambda name: str(name).strip())).X
+    elif is_bag_of_words(rows.X):
+        X, bag = csr_array(rows.X), True
     folds = rows.folds or _folds(rows.Y, INNER_FOLDS, rows.seed, rows.groups)
-    rows.write(Preparation.key, (encoder, X, folds, [] if no_grams else texts, no_grams))
+    rows.write(Preparation.key, (encoder, X, folds, [] if no_grams else texts, no_grams, bag))
 
 
 def _encoder(rows: TrainingSet, with_grams_of: Sequence[str] = ()) -> TableEncoder:

@@ -38,6 +38,7 @@ _PARTS = frozenset(
         "multilab.methods.forests.interactions.Regions",
         "multilab.methods.forests.mldf._Step",
         "multilab.methods.mixed_scaler.MixedScaler",
+        "multilab.methods.word_weights.WordWeights",
         "multilab.methods.neighbours._search._ExactSearch",
         "multilab.methods.reduction.kernel_reducer.Centring",
         *(f"multilab.methods.stacking._combinations.{name}" for name in ("Calibration", "Combination")),
