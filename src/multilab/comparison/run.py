@@ -112,7 +112,7 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[MethodRun], S
     refs = split_refs(request.dataset, request.protocol)
     data = load(request.dataset)
     # of a table with text the words stay as they are, see `multilab.cells.Scaling`, and its other columns have scales
-    texts = texts_of(data.columns or ())
+    texts = texts_of(data.kinds or {})
     chosen = portfolio.select(request.methods, sparse=issparse(data.X), text=bool(texts))
     if all(member.name != portfolio.baseline for member in chosen):
         chosen = [portfolio.members[portfolio.baseline], *chosen]
