@@ -20,7 +20,7 @@ from multilab.core.text import excerpt, first_few
 from multilab.datasets.columns import dropped_note, positions_left
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, decode, encoding_note, plain_name, read_bytes, require_cells
-from multilab.datasets.frames import Rows, column_of_texts, different
+from multilab.datasets.frames import Rows, column_of_texts, stripped
 from multilab.datasets.options import Reading
 from multilab.datasets.table_cells import COMMA_NUMBER, MISSING_CELLS, POINT_NUMBER, cell_values
 
@@ -523,12 +523,8 @@ class _Texts:
         """
         cells = pd.concat(self._parts, ignore_index=True) if len(self._parts) > 1 else self._parts[0]
         codes, found = pd.factorize(cells, sort=True)
-        texts = found.tolist()
-        stripped = [text.strip() for text in texts]
-        if stripped == texts:
-            return texts, codes
-        texts, places = different(stripped)
-        return texts, np.append(places, -1)[codes]
+        texts, codes = stripped(found.tolist(), codes)
+        return list(texts), codes
 
 
 def _text_columns(body: _Records, width: int, kept: Sequence[int]) -> dict[int, tuple[list[str], np.ndarray]]:
@@ -540,9 +536,7 @@ def _text_columns(body: _Records, width: int, kept: Sequence[int]) -> dict[int, 
     return {j: known.result() for j, known in read.items()}
 
 
-def _chunks(
-    body: _Records, width: int, kept: Sequence[int] | None, kind: str | None = None
-) -> Iterator[pd.DataFrame]:
+def _chunks(body: _Records, width: int, kept: Sequence[int] | None, kind: str | None = None) -> Iterator[pd.DataFrame]:
     """Yield records as data frames; a column is numeric if its cells in the chunk are numbers or missing.
 
     With all columns (None) pandas refuses a record that has too many fields; it fills up one that has too few.
@@ -585,10 +579,11 @@ def _wide_cells(
     cells.numbers = np.empty((len(kept), rows))
     for k, j in enumerate(kept):
         column = [record[j].strip() for record in fields]
-        values = cell_values(column)
-        if k not in as_text and None not in values and not any(map(_CODE.fullmatch, column)):
-            cells.numbers[k] = values
-            continue
+        if k not in as_text and not any(map(_CODE.fullmatch, column)):
+            values = cell_values(column)
+            if None not in values:
+                cells.numbers[k] = values
+                continue
         different = dict.fromkeys(column)
         places = {text: place for place, text in enumerate(different)}
         cells.texts[k] = list(different), np.array([places[text] for text in column], dtype=np.intp)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import lt
 from typing import Any
 
 import narwhals as nw
@@ -34,6 +36,7 @@ __all__ = [
     "different",
     "is_data_frame",
     "is_text",
+    "stripped",
     "texts_of_column",
     "tidy",
 ]
@@ -156,7 +159,7 @@ def column_of_texts(texts: Sequence[str], codes: np.ndarray, as_text: bool = Fal
     if not as_text and (values := _all_numbers(texts)) is not None:
         return np.array([*values, np.nan])[codes]
     present = [text for text in texts if len(text) > _LONGEST or text.lower() not in MISSING_CELLS]
-    if len(present) == len(texts) and list(texts) == sorted(set(texts)):
+    if len(present) == len(texts) and all(map(lt, texts, islice(texts, 1, None))):  # sorted
         return pd.Categorical.from_codes(codes, texts)
     present = sorted(set(present))
     position = {text: k for k, text in enumerate(present)}
@@ -205,16 +208,25 @@ def different(cells: Iterable[str]) -> tuple[list[str], np.ndarray]:
     return list(positions), codes
 
 
+def stripped(texts: Sequence[str], codes: np.ndarray) -> tuple[Sequence[str], np.ndarray]:
+    """Return different texts without blanks around them, and the position of each row's; -1 stays -1."""
+    without = [text.strip() for text in texts]
+    if without == texts:
+        return texts, codes
+    found, places = different(without)
+    return found, np.append(places, -1)[codes]
+
+
 def _column(series: pd.Series, label: str, as_text: bool, name: PathLike) -> np.ndarray | pd.Categorical:
     """Return the cells of a column as numbers or as a categorical of texts."""
     kind = series.dtype.subtype if isinstance(series.dtype, pd.SparseDtype) else series.dtype
     if isinstance(kind, pd.CategoricalDtype):
-        texts, places = different(cell_text(value) or "" for value in kind.categories.tolist())
-        return column_of_texts(texts, np.append(places, -1)[series.cat.codes.to_numpy()], as_text)
+        known = kind.categories.tolist()
+        texts = known if all(isinstance(text, str) for text in known) else [cell_text(value) or "" for value in known]
+        return column_of_texts(*stripped(texts, series.cat.codes.to_numpy()), as_text)
     if types.is_string_dtype(kind) and not types.is_object_dtype(kind):
-        codes, found = pd.factorize(series.array)
-        texts, places = different(text.strip() for text in found.tolist())
-        return column_of_texts(texts, np.append(places, -1)[codes], as_text)
+        codes, found = pd.factorize(series, sort=True)
+        return column_of_texts(*stripped(found.tolist(), codes), as_text)
     of_numbers = types.is_bool_dtype(kind) or types.is_integer_dtype(kind) or types.is_float_dtype(kind)
     if of_numbers and not as_text:
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
