@@ -10,7 +10,7 @@ import yaml
 
 from helpers.readers_worker import run_jobs
 from multilab.datasets import DatasetError, card, cards, load, prepared_meta
-from multilab.datasets.card_file import MAX_BYTES, ReaderOptions
+from multilab.datasets.card_file import MAX_BYTES
 from multilab.datasets.reading import FORMATS
 
 BASE = "title: T\nfiles: [{role: full, path: toy.csv}]\n"

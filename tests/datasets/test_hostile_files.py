@@ -8,6 +8,7 @@ import io
 import lzma
 import struct
 import sys
+import zlib
 from collections.abc import Callable
 from functools import partial
 
@@ -16,6 +17,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from helpers.readers_samples import mat_element, mat_file, mat_variable
 from helpers.readers_worker import run_jobs
 from multilab.datasets import DatasetError, read
 from multilab.datasets.columns import canonical_csr
@@ -59,6 +61,34 @@ def sparse_mat(**changes: int) -> bytes:
         array, position = name.rsplit("_", 1)
         struct.pack_into("<i", content, starts[array] + 4 * int(position), value)
     return bytes(content)
+
+
+TARGET = mat_variable("target", 6, (10, 2), (2, np.eye(10, 2, dtype=np.uint8).tobytes("F")))
+
+
+def sparse_parts(pointers: list[int], kind: int, *values: tuple[int, bytes]) -> bytes:
+    """Return a file with a sparse matrix of 10 x 4 of five entries with these column pointers of a type."""
+    starts = np.array(pointers, {5: "<i4", 12: "<i8"}[kind]).tobytes()
+    rows = np.arange(5, dtype="<i4").tobytes()
+    return mat_file(mat_variable("data", 5, (10, 4), (5, rows), (kind, starts), *values, nonzero=5), TARGET)
+
+
+def long_shape() -> bytes:
+    """Return a file whose first variable has 45 million dimensions."""
+    variable = mat_variable("other", 6, np.full(45_000_000, 1_234_567), (9, bytes(8)))
+    data = mat_variable("data", 6, (10, 1), (9, bytes(80)))
+    return mat_file(mat_element(15, zlib.compress(variable, 1)), data, TARGET)
+
+
+def many_variables() -> bytes:
+    return gzip.compress(mat_file(mat_variable("x", 6, (1, 1), (9, bytes(8))) * 200_000, TARGET), 1)
+
+
+def nested_cells() -> bytes:
+    """Return a file whose features are 50,000 cells, each within the other."""
+    head = mat_variable("data", 1, (1, 1))[8:]
+    sizes = len(head) * np.arange(1, 50_001) + 8 * np.arange(50_000)
+    return mat_file(b"".join(struct.pack("<II", 14, size) + head for size in sizes[::-1].tolist()), TARGET)
 
 
 def xml(encoding: str) -> str:
@@ -125,6 +155,14 @@ FILES: dict[str, tuple[str, bytes | str | Callable[[], bytes], dict, str | None]
     "mat without entries": ("a.mat", lambda: sparse_mat(indptr_1=10**6, indptr_2=5, indptr_3=0), {},
                             "not a readable MATLAB file"),
     "mat last pointer": ("a.mat", lambda: sparse_mat(indptr_3=10**8), {}, "MATLAB file"),
+    "mat pointers whose differences overflow": ("a.mat", lambda: sparse_parts(
+        [0, 2**63 - 1, -(2**63), -1, 5], 12, (9, bytes(40))), {}, "not a readable MATLAB file"),
+    "mat without values": ("a.mat", lambda: sparse_parts([0, 0, 0, 0, 0], 5), {}, "not a readable MATLAB file"),
+    "mat unknown type": ("a.mat", lambda: mat_file(mat_variable("data", 6, (10, 1), (60_000, bytes(80))), TARGET), {},
+                         "not a readable MATLAB file"),
+    "mat nested cells": ("a.mat", nested_cells, {}, "not a matrix of real numbers"),
+    "mat long shape": ("a.mat", long_shape, {}, None),
+    "mat many variables": ("a.mat.gz", many_variables, {}, "not a readable MATLAB file"),
 }  # fmt: skip
 
 ENCODINGS = ["utf9", "GB2312", "UTF-7", "idna", "punycode", "rot13", "hex", "undefined"]

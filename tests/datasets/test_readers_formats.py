@@ -11,6 +11,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from helpers.readers_samples import mat_element, mat_file, mat_variable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits
 from multilab.datasets.reading import check, read
@@ -87,11 +88,13 @@ def test_mat_with_other_names_and_square_targets(write):
     [
         ({"data": X, "target": Y * 2}, "non-binary label: label 1 of row 1 is 2"),
         ({"data": X, "target": np.where(Y, 1, [[0, -1]] * 4)}, "non-binary label: label 1 of row 2 is 0"),
-        ({"data": X, "target": np.where(Y, 1, np.nan)}, "label 2 of row 1 is missing"),
+        ({"data": X, "target": np.where(Y, 1, np.nan)}, "label 2 of row 1"),
         ({"data": X, "target": Y[:3]}, "target has the shape (3, 2), which does not fit 4 rows"),
         ({"data": np.where(X == 2.5, np.inf, X), "target": Y}, "infinite values"),
         ({"data": X * 1j, "target": Y}, "data is not a matrix of real numbers"),
         ({"data": np.array([["a"]], dtype=object), "target": Y}, "data is not a matrix of real numbers"),
+        ({"data": "text", "target": Y}, "data is not a matrix of real numbers"),
+        ({"data": {"field": X}, "target": Y}, "data is not a matrix of real numbers"),
         ({"data": np.zeros((0, 3)), "target": Y}, "data has the shape"),
         ({"data": np.zeros((4, 3, 2)), "target": Y}, "data has the shape (4, 3, 2)"),
         ({"data": X, "target": Y, "train_data": X, "train_target": Y}, "both data and train_data"),
@@ -120,19 +123,66 @@ def test_mat_damaged_or_absurd(write):
     header = b"MATLAB 7.3 MAT-file".ljust(124) + struct.pack("<H", 0x0200) + b"IM"
     refused("MATLAB 7.3", write(header + b"\x89HDF\r\n\x1a\n" + bytes(600), "set.mat"))
     refused("variable data would have 4 x 3 entries", write(good, "set.mat"), limits=Limits(max_cells=11))
+    sparse = write({"data": sp.csc_matrix(X), "target": Y}, "set.mat")
+    assert read(sparse, limits=Limits(max_cells=11)).X.nnz == np.count_nonzero(X)  # no dense matrix of features
+
+
+TYPES = {"i1": 1, "u1": 2, "i2": 3, "u2": 4, "i4": 5, "u4": 6, "f4": 7, "f8": 9, "i8": 12, "u8": 13}
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_mat_is_read_as_scipy_reads_it(write, order, dtype):
+    """Every type of numbers in both byte orders: plain, compressed, sparse, and of one value, which is in its tag."""
+    values = np.array([[1, 0, 7], [0, 0, 2], [3, 4, 0], [0, 1, 100]], dtype=order + dtype)
+    columns = sp.csc_array(values.astype(float))
+    indices = [(5, array.astype(order + "i4").tobytes()) for array in (columns.indices, columns.indptr)]
+    stored = (TYPES[dtype], columns.data.astype(order + dtype).tobytes())
+    target = mat_variable("target", 6, Y.shape, (2, Y.tobytes("F")), order=order)
+    plain = mat_variable("data", 6, values.shape, (TYPES[dtype], values.tobytes("F")), order=order)
+    sparse = mat_variable("data", 5, values.shape, *indices, stored, order=order, nonzero=columns.nnz)
+    for name, content in {
+        "plain": mat_file(plain, target, order=order),
+        "compressed": mat_file(mat_element(15, zlib.compress(plain), order), target, order=order),
+        "sparse": mat_file(mat_element(15, zlib.compress(target), order), sparse, order=order),
+        "small": mat_file(
+            mat_variable("data", 6, (1, 1), (TYPES[dtype], np.array(9, order + dtype).tobytes()), order=order),
+            mat_variable("target", 6, (1, 3), (1, np.array([1, -1, 1], "i1").tobytes()), order=order),
+            order=order,
+        ),
+    }.items():
+        raw, expected = read(write(content, f"{name}.mat")), scipy.io.loadmat(io.BytesIO(content))
+        np.testing.assert_array_equal(
+            *(m.toarray() if sp.issparse(m) else m for m in (raw.X, expected["data"])), err_msg=name
+        )
+        np.testing.assert_array_equal(raw.Y, expected["target"] == 1, err_msg=name)
+
+
+def test_mat_object_of_a_class_is_skipped(write):
+    """An object, as MATLAB stores its tables and dates, has no dimensions, and names of its class follow its name."""
+    flags = mat_element(6, struct.pack("<II", 17, 0))
+    names = b"".join(mat_element(1, text) for text in (b"visits", b"MCOS", b"table"))
+    content = mat_file(mat_element(14, flags + names), mat_variable("data", 6, (1, 1), (9, bytes(8))))
+    raw = read(write(content + mat_variable("target", 6, (1, 2), (2, b"\1\0")), "set.mat"))
+    assert (raw.X.tolist(), raw.Y.tolist()) == ([[0]], [[1, 0]])
+    keys = {"data": "visits", "target": "target"}
+    refused(
+        "visits is not a matrix", write(content + mat_variable("target", 6, (1, 2), (2, b"\1\0")), "o.mat"), keys=keys
+    )
+
+
+def test_mat_entries_that_overflow_together(write):
+    """Entries of one cell are added up: two finite numbers may make an infinite one."""
+    values = (9, np.full(2, 1.7e308).tobytes())
+    data = mat_variable("data", 5, (2, 1), (5, bytes(8)), (5, np.array([0, 2], "<i4").tobytes()), values, nonzero=2)
+    refused("infinite values", write(mat_file(data, mat_variable("target", 6, (2, 1), (2, b"\0\1"))), "set.mat"))
 
 
 def test_mat_that_announces_more_than_it_has(write):
     """A few bytes announce a matrix of 10^12 entries: refused by that shape, before anything is read."""
-    flags = struct.pack("<IIII", 6, 8, 6, 0)
-    shape = struct.pack("<IIii", 5, 8, 10**6, 10**6)
-    body = flags + shape + struct.pack("<II", 1, 4) + b"data".ljust(8) + struct.pack("<II", 9, 8) + bytes(8)
-    element = zlib.compress(struct.pack("<II", 14, len(body)) + body)
-    header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
-    buffer = io.BytesIO()
-    scipy.io.savemat(buffer, {"target": Y})
-    content = header + struct.pack("<II", 15, len(element)) + element + buffer.getvalue()[128:]
-    refused("1000000 x 1000000 entries", write(content, "set.mat"))
+    data = mat_element(15, zlib.compress(mat_variable("data", 6, (10**6, 10**6), (9, bytes(8)))))
+    target = mat_variable("target", 6, Y.shape, (2, Y.tobytes("F")))
+    refused("1000000 x 1000000 entries", write(mat_file(data, target), "set.mat"))
 
 
 def test_mat_bomb_inside(write):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+
+import numpy as np
+
 DENSE = """% a comment
 @relation 'Small: -C 2 -split-number 1' %50
 
@@ -33,3 +37,28 @@ def numeric(rows: str, relation: str = "r: -C 2") -> str:
         f"@relation '{relation}'\n@attribute l1 {{0,1}}\n@attribute l2 numeric\n@attribute x numeric\n"
         f"@attribute y numeric\n@attribute z {{a,b,c}}\n@data\n{rows}"
     )
+
+
+def mat_element(kind: int, payload: bytes, order: str = "<") -> bytes:
+    """Return an element of a MATLAB file, padded to eight bytes; of up to four bytes, the small form of the format."""
+    if kind < 14 and 0 < len(payload) <= 4:
+        return struct.pack(order + "I", len(payload) << 16 | kind) + payload.ljust(4, b"\0")
+    padding = b"" if kind == 15 else bytes(-len(payload) % 8)
+    return struct.pack(order + "II", kind, len(payload)) + payload + padding
+
+
+def mat_variable(
+    name: str, array_class: int, shape: object, *parts: tuple[int, bytes], order: str = "<", nonzero: int = 0
+) -> bytes:
+    """Return a variable of a MATLAB file: flags, shape, name, and the parts as they are given (type and content)."""
+    flags = struct.pack(order + "II", array_class, nonzero)
+    head = [(6, flags), (5, np.asarray(shape, order + "i4").tobytes()), (1, name.encode())]
+    return mat_element(14, b"".join(mat_element(kind, content, order) for kind, content in [*head, *parts]), order)
+
+
+def mat_file(*variables: bytes, order: str = "<") -> bytes:
+    """Return a MATLAB file of the variables."""
+    head = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack(
+        order + "HH", 0x0100, 0x4D49
+    )  # version, and "MI" as a number
+    return head + b"".join(variables)

@@ -265,8 +265,8 @@ def _encoded(dataset: str, digest: str, kind: str, training_rows: bytes, root: P
         return _read(path)
     except (OSError, ValueError):  # not there, or damaged
         data = loaded_dataset(dataset, digest)
-        columns = with_grams(data.columns or ()) if kind == _GRAMS else data.columns or ()
-        encoder = TableEncoder.learn(data.X.iloc[rows], columns, data.label_names)
+        kinds = with_grams(data.kinds or {}) if kind == _GRAMS else data.kinds or {}
+        encoder = TableEncoder.learn(data.X.iloc[rows], kinds, data.label_names)
         X = encoder.encode(data.X).X
         with contextlib.suppress(OSError):  # a store that may only be read
             write_atomically(path, _bytes(path, encoder, X))

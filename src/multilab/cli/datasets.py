@@ -115,9 +115,8 @@ def check(path: str, reader: dict[str, Any], as_json: bool) -> None:
     multilab datasets check my.csv --labels 'tag_*'
 
     The command refuses a file (exit code 2) that `multilab train` would refuse. The options are those of `reader:` in a
-    dataset card, with '-' for '_'. Text features and missing values are refused unless you set --text or --missing.
+    dataset card, with '-' for '_'.
     """
-    from multilab.datasets import DatasetError
     from multilab.datasets import check as check_file
 
     with naming_flags():
@@ -125,12 +124,10 @@ def check(path: str, reader: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(content, indent=1))
     else:
-        apart = ("id_like", "notes", "refused")
+        apart = ("id_like", "notes")
         print("\n".join(f"{key:<22} {_shown(value)}" for key, value in content.items() if key not in apart))
         for line in _remarks(content):
             print(line)
-    if content["refused"]:
-        raise DatasetError(content["refused"], path)
 
 
 @datasets.command()

@@ -8,190 +8,55 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from multilab.core.messages import as_argument, options_spelled_by
 from multilab.core.shell import command
-from multilab.core.text import comma_separated, first_few, visible
+from multilab.core.text import first_few, visible
+from multilab.datasets.options import FORMATS, Reading, choices, option_text
 
 if TYPE_CHECKING:
     from multilab.datasets.profiling import TableProfile
 
-_EXTENSIONS = (
-    ".arff",
-    ".csv",
-    ".json",
-    ".jsonl",
-    ".libsvm",
-    ".mat",
-    ".ndjson",
-    ".parquet",
-    ".svm",
-    ".svmlight",
-    ".tsv",
-    ".txt",
-    ".xlsx",
-)
 _COMPRESSED = (".bz2", ".gz", ".xz")
-_COUNTS = ("labels_first", "labels_last", "min_count", "n_features", "first_feature", "first_label")
-_NAMES = ("labels", "drop", "label_names")
-_TEXTS = (
-    "label_prefix",
-    "tags",
-    "item",
-    "tag",
-    "separator",
-    "labels_xml",
-    "text",
-    "missing",
-    "missing_labels",
-    "encoding",
-    "decimal",
-    "on_bad_lines",
-    "join",
-    "on",
-    "test",
-    "vectors",
-    "groups",
-)
-_TRUTHS = ("header",)
-_PAIRS = ("columns",)
 _FEW = 5  # rows: fewer than the folds of the default protocol
 _MANY = 50  # one-hot columns of a text column
 _LISTED = 5  # entries of a list in a profile
 
 
-def _truth(ctx: click.Context, param: click.Parameter, value: str | None) -> bool | None:
-    return None if value is None else value == "true"
+def _value(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    from multilab.datasets import DatasetError
 
-
-def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else comma_separated(value)
-
-
-def _variables(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
     if value is None:
         return None
-    pairs = [pair.partition("=") for pair in value.split(",")]
-    if not all(name and variable for name, _, variable in pairs):
-        raise click.BadParameter(f"{value!r} is not of the form data=X,target=Y.", ctx, param)
-    return {name.strip(): variable.strip() for name, _, variable in pairs}
+    try:
+        with naming_flags():
+            return option_text(str(param.name), value)
+    except DatasetError as error:
+        raise click.BadParameter(error.reason, ctx, param) from None
 
 
-def _kinds(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
-    pairs = [pair.rpartition("=") for pair in comma_separated(value or "")]
-    if not all(name and kind for name, _, kind in pairs):
-        raise click.BadParameter(f"{value!r} is not of the form review=text,price=number:comma.", ctx, param)
-    return {name.strip(): kind.strip() for name, _, kind in pairs} or None
+def _flag(field: Field[Any]) -> str:
+    return f"--{field.metadata['flag'] or field.name}".replace("_", "-")
 
 
-_READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
-    (
-        ("--labels", "label_columns"),
-        {
-            "metavar": "A,B",
-            "help": "Label columns, or patterns such as 'tag_*'.",
-        },
-    ),
-    (("--label-prefix",), {"metavar": "TEXT", "help": "Labels are the columns whose names begin with TEXT."}),
-    (("--tags",), {"metavar": "COLUMN", "help": "Column with the tags of each row, such as red|blue."}),
-    (("--item",), {"metavar": "COLUMN", "help": "With --tag: the table has a row for each item and tag."}),
-    (("--tag",), {"metavar": "COLUMN", "help": "The column of the tag in a table with a row for each item and tag."}),
-    (("--separator",), {"metavar": "TEXT", "help": "Separator of tags (default: | ; or , whichever occurs)."}),
-    (("--min-count",), {"type": int, "metavar": "N", "help": "Leave out tags with fewer than N rows."}),
-    (("--labels-first",), {"type": int, "metavar": "N", "help": "The first N columns are labels."}),
-    (("--labels-last",), {"type": int, "metavar": "N", "help": "The last N columns are labels."}),
-    (("--labels-xml",), {"metavar": "FILE", "help": "Mulan XML naming the labels (default: next to the ARFF)."}),
-    (("--label-names",), {"metavar": "A,B", "callback": _split, "help": "Labels of a file that does not name them."}),
-    (("--join",), {"metavar": "FILE", "help": "A second file with the labels (or other columns) of the same rows."}),
-    (("--on",), {"metavar": "COLUMN", "help": "With --join: the key column of both files. It is not a feature."}),
-    (("--test",), {"metavar": "FILE", "help": "A file of the same columns: the test rows of the split `official`."}),
-    (("--vectors",), {"metavar": "FILE", "help": "A .npy file of numbers for all rows, such as embeddings."}),
-    (
-        ("--groups",),
-        {
-            "metavar": "COLUMN",
-            "help": "Column of groups, such as patients, that are never split between training and test rows.",
-        },
-    ),
-    (("--drop",), {"metavar": "A,B", "help": "Columns to leave out, such as row identifiers."}),
-    (
-        ("--columns",),
-        {
-            "metavar": "NAME=KIND,...",
-            "callback": _kinds,
-            "help": "Kinds of columns, instead of recognising them: number, number:comma (1.234,5), number:point "
-            "(1,234.5), date, date:day (31.1.2024), date:month (1/31/2024), category, text, text:chars, embed:FOLDER.",
-        },
-    ),
-    (
-        ("--text",),
-        {
-            "type": click.Choice(["one_hot", "drop", "error"]),
-            "help": "Encode all rows at once: text becomes 0/1 columns, is dropped, or is refused.",
-        },
-    ),
-    (
-        ("--missing",),
-        {
-            "type": click.Choice(["impute", "keep", "error"]),
-            "help": "Encode all rows at once: missing values are imputed, kept as NaN, or refused.",
-        },
-    ),
-    (
-        ("--missing-labels",),
-        {
-            "type": click.Choice(["error", "keep"]),
-            "help": "Missing values in label columns: refuse (default), or keep as labels that were not observed.",
-        },
-    ),
-    (("--encoding",), {"metavar": "NAME", "help": "Encoding of text (default: UTF-8 or Windows-1252)."}),
-    (
-        ("--header",),
-        {
-            "type": click.Choice(["true", "false"]),
-            "callback": _truth,
-            "help": "Whether the first line of a CSV file names the columns (default: true).",
-        },
-    ),
-    (
-        ("--decimal",),
-        {
-            "type": click.Choice([".", ","]),
-            "help": "Decimal separator of a CSV file; the other one may separate thousands.",
-        },
-    ),
-    (
-        ("--on-bad-lines",),
-        {
-            "type": click.Choice(["error", "skip"]),
-            "help": "Lines of a CSV file that do not fit its header: refuse (default) or leave out.",
-        },
-    ),
-    (
-        ("--format",),
-        {
-            "type": click.Choice(["arff", "csv", "excel", "json", "mat", "parquet", "svmlight", "xc"]),
-            "help": "Format of the file (default: by its name).",
-        },
-    ),
-    (
-        ("--keys",),
-        {"metavar": "KEY=VARIABLE,...", "callback": _variables, "help": "Variables of a MATLAB file."},
-    ),
-    (("--n-features",), {"type": int, "metavar": "N", "help": "Number of features of an svmlight file."}),
-    (("--first-feature",), {"type": click.IntRange(0, 1), "metavar": "N", "help": "Index of its first feature."}),
-    (("--first-label",), {"type": click.IntRange(0, 1), "metavar": "N", "help": "Index of its first label."}),
-)
-"""The options of the readers: those under ``reader:`` of a dataset card, with - for _."""
+def _declared(field: Field[Any]) -> dict[str, Any]:
+    """Return the settings of the option of the command line for a field of `Reading`."""
+    about: dict[str, Any] = {"help": field.metadata["help"], "metavar": field.metadata["metavar"] or None}
+    if (allowed := choices().get(field.name)) is not None:
+        shown = [str(value).lower() for value in allowed]
+        about |= {"type": click.Choice(shown)} if field.name != "encoding" else {}
+    return about | {"callback": _value}
+
 
 FEW = ("label_columns", "label_prefix", "tags", "drop")
 """The options that most files need."""
 
-READER_NAMES = tuple(flags[-1].lstrip("-").replace("-", "_") for flags, _ in _READER)
-_FLAGS = dict(zip(READER_NAMES, (flags[0] for flags, _ in _READER), strict=True))
+READER_NAMES = tuple(field.name for field in fields(Reading))
+_FLAGS = {field.name: _flag(field) for field in fields(Reading)}
 
 
 def reader_options(function: Any = None, *, shown: Sequence[str] = READER_NAMES) -> Any:
@@ -207,8 +72,9 @@ def reader_options(function: Any = None, *, shown: Sequence[str] = READER_NAMES)
         reader_values = {name: values.pop(name) for name in READER_NAMES}
         return function(reader={name: value for name, value in reader_values.items() if value is not None}, **values)
 
-    for name, (flags, settings) in reversed([*zip(READER_NAMES, _READER, strict=True)]):
-        wrapped = click.option(*flags, hidden=name not in shown, **settings)(wrapped)
+    for field in reversed(fields(Reading)):
+        hidden = field.name not in shown
+        wrapped = click.option(_FLAGS[field.name], field.name, hidden=hidden, **_declared(field))(wrapped)
     return wrapped
 
 
@@ -247,8 +113,9 @@ def with_registered_files(argv: Sequence[str]) -> list[str]:
     others = list[str]()
     for argument in argv:
         name, equals, value = argument.partition("=")
-        if equals and name in (*_COUNTS, *_NAMES, *_TEXTS, *_TRUTHS, *_PAIRS):
-            options["label_columns" if name == "labels" else name] = _option(name, value)
+        option = "label_columns" if name == "labels" else name
+        if equals and option in READER_NAMES:
+            options[option] = option_text(option, value)
         else:
             others.append(argument)
     with options_spelled_by(_as_setting):
@@ -259,10 +126,8 @@ def named_dataset(dataset: str, reader: Mapping[str, Any]) -> str:
     """Return the name of a dataset, or of the dataset that a data file becomes; options as of `reader_options`."""
     if not has_path(dataset):
         return dataset
-    listed = ("label_columns", "drop")
-    options = {name: comma_separated(value) if name in listed else value for name, value in reader.items()}
     with naming_flags():
-        return registered(dataset, options)
+        return registered(dataset, reader)
 
 
 def large_file(dataset: str) -> bool:
@@ -292,24 +157,7 @@ def _is_path(dataset: str) -> bool:
     name = dataset.lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
-    return "/" in name or name.endswith(_EXTENSIONS)
-
-
-def _option(name: str, value: str) -> Any:
-    from multilab.datasets import DatasetError
-
-    if name in _NAMES:
-        return comma_separated(value)
-    if name in _PAIRS:
-        pairs = [pair.rpartition("=") for pair in comma_separated(value)]
-        return {column.strip(): kind.strip() for column, _, kind in pairs}
-    if name in _TRUTHS and value not in ("true", "false"):
-        raise DatasetError(f"{name} must be true or false, not {value[:40]!r}")
-    if name in _TRUTHS:
-        return value == "true"
-    if name in _COUNTS and not value.isdecimal():
-        raise DatasetError(f"{name} must be a whole number, not {value[:40]!r}")
-    return int(value) if name in _COUNTS else value
+    return "/" in name or name.endswith(tuple(FORMATS))
 
 
 def _registered(path: str, options: Mapping[str, Any]) -> str:

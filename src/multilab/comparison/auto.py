@@ -704,7 +704,7 @@ def _taken_out(X: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, list[s
 
 def _without(X: Any, drop: Any) -> tuple[Any, list[str]]:
     """Return X without some columns, and their names."""
-    from multilab.datasets.columns import names_to_drop
+    from multilab.datasets.options import names_to_drop
 
     names = list(names_to_drop(drop))
     if names and not isinstance(X, pd.DataFrame):
@@ -734,23 +734,24 @@ def _warn_of_columns(X: pd.DataFrame, encoder: TableEncoder) -> None:
 
 def _split_frame(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """Return a frame without its columns of labels, the labels, and the column of tags, empty without one."""
-    from multilab.datasets.columns import LabelOptions, TableColumn
-    from multilab.datasets.frames import table_of_frame
-    from multilab.datasets.labels import TagOptions
+    from multilab.datasets.frames import Rows, tidy
+    from multilab.datasets.labels import choose_labels
+    from multilab.datasets.options import Reading
+    from multilab.datasets.tables import table_of
 
-    options: Any
     if isinstance(y, str) and not any(mark in y for mark in "*?["):
-        names, options = [y], TagOptions(tags=y)
+        names, reading = [y], Reading(tags=y)
         if y not in X.columns:
-            table_of_frame(X.iloc[:1], options, (), False, "X")  # says which column is meant
+            table_of(Rows(tidy(X.iloc[:1], "X")), reading, "X")  # says which column is meant
     else:
-        chosen = LabelOptions(label_columns=[y] if isinstance(y, str) else list(y))
-        columns = [TableColumn(str(name), None, 1) for name in X.columns]
-        names = [str(X.columns[k]) for k in chosen.choose(columns, "X")]
-        options = LabelOptions(label_columns=names)
-    table = table_of_frame(X[names].assign(**{_ROW: 0.0}), options, (), True, "X")
-    labels = pd.DataFrame(table.label_values, columns=[column.name for column in table.label_columns])
-    return X.drop(columns=names), labels, names[0] if isinstance(options, TagOptions) else ""
+        reading = Reading(label_columns=[y] if isinstance(y, str) else list(y))
+        columns = [str(name) for name in X.columns]
+        names = [columns[k] for k in choose_labels(reading, columns, "X")]
+        reading = Reading(label_columns=names, missing_labels="keep")
+    rows = tidy(X[names].assign(**{_ROW: 0.0}), "X", text_columns=reading.own_columns)
+    table = table_of(Rows(rows), reading, "X")
+    labels = pd.DataFrame(np.where(table.Y == -1, np.nan, table.Y.astype(float)), columns=table.label_names)
+    return X.drop(columns=names), labels, names[0] if reading.tags else ""
 
 
 def _tags(y: Any) -> Any:

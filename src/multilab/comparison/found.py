@@ -115,7 +115,8 @@ def find_model(dataset: str, budget: float, metric: str, folds: int, seed: int =
     names = [str(label) for label in data.label_names]
     metrics = tuple(dict.fromkeys([metric, *load_portfolio().metrics]))
     with tempfile.TemporaryDirectory(prefix="multilab-") as folder:
-        rows = TrainingSet(data.X, _dense(data.Y), names, data.columns, metrics, seed, Path(folder), groups=data.groups)
+        kinds = {name: str(kind) for name, kind in (data.kinds or {}).items()}
+        rows = TrainingSet(data.X, _dense(data.Y), names, kinds, metrics, seed, Path(folder), groups=data.groups)
         rows.folds = [indices(ref) for ref in refs]
         search = Search(model, rows, began, stacks=False)
         try:

@@ -129,15 +129,15 @@ class Sizes:
     def of(cls, data: Dataset, train_share: float) -> "Sizes":
         """Return the sizes of a dataset as the methods see it; a table is encoded with all its rows."""
         (n, d), X, with_chars = data.X.shape, data.X, None
-        if data.columns is None and is_bag_of_words(X):
+        if data.kinds is None and is_bag_of_words(X):
             X = csr_array(X)
-        if data.columns is not None:
-            encoder = TableEncoder.learn(data.X, data.columns)
+        if data.kinds is not None:
+            encoder = TableEncoder.learn(data.X, data.kinds)
             d, X = encoder.width, encoder.encode(_first(data.X, _SAMPLE)).X if encoder.sparse else None
-            if texts_of(data.columns):
+            if texts_of(data.kinds):
                 # fewer rows, because n-grams take much longer than words
                 some = _first(data.X, _SAMPLE // 5)
-                with_chars = TableEncoder.learn(some, with_grams(data.columns)).encode(some).X
+                with_chars = TableEncoder.learn(some, with_grams(data.kinds)).encode(some).X
         entries = X.nnz / X.shape[0] if issparse(X) else None
         entries_with_grams = None if with_chars is None else with_chars.nnz / with_chars.shape[0]
         return cls(n, d, data.Y.shape[1], train_share, entries, entries_with_grams)

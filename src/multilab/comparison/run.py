@@ -113,8 +113,8 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[MethodRun], S
     refs = split_refs(request.dataset, request.protocol)
     data = load(request.dataset)
     # of a table with text the words stay as they are, see `multilab.cells.Scaling`, and its other columns have scales
-    texts = texts_of(data.columns or ())
-    bag = data.columns is None and is_bag_of_words(data.X)
+    texts = texts_of(data.kinds or {})
+    bag = data.kinds is None and is_bag_of_words(data.X)
     chosen = portfolio.select(request.methods, sparse=issparse(data.X), text=bool(texts), bag=bag)
     if all(member.name != portfolio.baseline for member in chosen):
         chosen = [portfolio.members[portfolio.baseline], *chosen]

@@ -30,7 +30,7 @@ from multilab.comparison.decisions import guarded_decisions, objective_of
 from multilab.comparison.plan import refused_grams
 from multilab.comparison.scores import metric_values
 from multilab.datasets import FrameEncoder, TableEncoder
-from multilab.datasets.table_encoder import texts_of, with_grams
+from multilab.datasets.table_encoder import texts_of
 from multilab.decision import CalibratedMultiLabelClassifier
 from multilab.methods import ScoreEnsemble
 from multilab.methods.word_weights import is_bag_of_words
@@ -158,8 +158,8 @@ class TrainingSet:
         A frame becomes a matrix when it is prepared, and a bag of words becomes sparse.
     Y : ndarray of shape (n, q)
     label_names : list of str
-    columns : mapping of str to str, sequence of TableColumn, or None
-        Kinds of the columns of a frame.
+    columns : mapping of str to str, or None
+        Kinds of the columns of a frame; the others are recognised.
     metrics : tuple of str or callable
         The first one is what decisions are tuned for, if it depends on decisions.
     seed : int
@@ -182,7 +182,7 @@ class TrainingSet:
     X: Any
     Y: np.ndarray
     label_names: list[str]
-    columns: Any
+    columns: Mapping[str, str] | None
     metrics: tuple[MetricLike, ...]
     seed: int
     folder: Path
@@ -331,7 +331,7 @@ def _prepare(unit: Preparation, rows: TrainingSet) -> None:
     encoder, X, texts, no_grams, bag = None, None, list[str](), "", False
     if isinstance(rows.X, pd.DataFrame):
         encoder = _encoder(rows)
-        texts = texts_of(encoder.columns)
+        texts = texts_of(encoder.kinds)
         no_grams = refused_grams(rows.X, texts, 1, unit.seconds)
         if texts and not no_grams:
             encoder = _encoder(rows, texts)
@@ -344,10 +344,8 @@ def _prepare(unit: Preparation, rows: TrainingSet) -> None:
 
 def _encoder(rows: TrainingSet, with_grams_of: Sequence[str] = ()) -> TableEncoder:
     """Return the encoder of a frame, with character n-grams of some columns of text."""
-    if isinstance(rows.columns, Mapping | None):
-        kinds = {**(rows.columns or {}), **dict.fromkeys(with_grams_of, "text:chars")}
-        return FrameEncoder(kinds).fit(rows.X).encoder_
-    return TableEncoder.learn(rows.X, with_grams(rows.columns) if with_grams_of else rows.columns)
+    kinds = {**(rows.columns or {}), **dict.fromkeys(with_grams_of, "text:chars")}
+    return FrameEncoder(kinds).fit(rows.X).encoder_
 
 
 def _folds(Y: np.ndarray, n: int, seed: int, groups: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:

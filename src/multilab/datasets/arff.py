@@ -14,11 +14,12 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.core.messages import option
 from multilab.datasets.arff_numbers import dense_numbers, sparse_numbers
-from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left, to_number
-from multilab.datasets.encode import CodedTable
+from multilab.datasets.columns import TableColumn, dropped_note, positions_left, to_number
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, decode, encoding_note, read_bytes, require_cells
-from multilab.datasets.table_cells import missing_label_hint
+from multilab.datasets.labels import choose_labels, missing_label_hint
+from multilab.datasets.nominal import CodedTable
+from multilab.datasets.options import LABELS, Reading
 
 # Possessive quantifiers (*+): a hostile line cannot make the expressions backtrack.
 QUOTED = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
@@ -357,32 +358,21 @@ def _sparse_row(text: str, readers: Sequence[Callable[[str], float]], indices: l
         raise ValueError(f"unexpected '{after[:40]}' after the row")
 
 
-def read_arff(
-    path: PathLike,
-    options: LabelOptions | None,
-    limits: Limits,
-    drop: Sequence[str] = (),
-    missing_labels: bool = False,
-    encoding: str | None = None,
-) -> CodedTable:
+def read_arff(path: PathLike, reading: Reading, limits: Limits, labelled: bool = True) -> CodedTable:
     """Read an ARFF file, dense or sparse, compressed or not.
 
     Parameters
     ----------
     path : path-like
         The file.
-    options : LabelOptions or None
-        Which attributes are the labels; None: no attribute is. If no option is set, ``-C n`` in the relation name
-        decides: the first n attributes, or the last n for ``-C -n``; otherwise ``-C`` is ignored (filters leave wrong
-        ones).
+    reading : Reading
+        Which attributes are the labels. If no option says so, ``-C n`` in the relation name decides: the first n
+        attributes, or the last n for ``-C -n``; otherwise ``-C`` is ignored (filters leave wrong ones). Attributes
+        that are left out may have any type.
     limits : Limits
         Upper bounds of sizes.
-    drop : sequence of str
-        Names of attributes that are left out; they may have any type.
-    missing_labels : bool
-        Whether a label may be missing (``?``).
-    encoding : str, optional
-        See :func:`multilab.datasets.file_access.decode`.
+    labelled : bool, default True
+        False for rows without labels: every attribute is a feature.
 
     Returns
     -------
@@ -398,34 +388,33 @@ def read_arff(
         values.
     """
     octets = read_bytes(path, limits)
-    text = decode(octets, path, encoding)
-    header = parse_header(text, path, limits, drop)
-    kept = positions_left([column.name for column in header.columns], drop, path)
-    labels = _labels(header, options, kept, path)
+    text = decode(octets, path, reading.encoding)
+    header = parse_header(text, path, limits, reading.dropped)
+    kept = positions_left([column.name for column in header.columns], reading.dropped, path)
+    labels = _labels(header, reading, kept, path) if labelled else np.empty(0, dtype=np.intp)
     columns = list(header.columns)
     for j in labels.tolist():
         columns[j] = _binary_label(columns[j], path)
     table = _quick_table(header, labels)
     if table is None:
-        table = parse_rows(header.rest, header.first_line, header.columns, labels, path, limits, drop, missing_labels)
+        missing = reading.keeps_missing_labels
+        table = parse_rows(
+            header.rest, header.first_line, header.columns, labels, path, limits, reading.dropped, missing
+        )
     if len(kept) < len(columns):
         table, columns = table[:, kept], [columns[j] for j in kept]
         labels = np.searchsorted(kept, labels)
-    return CodedTable.split(
-        table, columns, labels, path, limits, (*encoding_note(octets, encoding), *dropped_note(drop))
-    )
+    notes = (*encoding_note(octets, reading.encoding), *dropped_note(reading.dropped))
+    return CodedTable.split(table, columns, labels, path, limits, notes)
 
 
-def _labels(header: Header, options: LabelOptions | None, kept: Sequence[int], path: PathLike) -> np.ndarray:
+def _labels(header: Header, reading: Reading, kept: Sequence[int], path: PathLike) -> np.ndarray:
     """Return the positions of the labels: ``-C`` counts all attributes, other options those that are kept."""
-    if options is None:
-        return np.empty(0, dtype=np.intp)
-    columns = [header.columns[j] for j in kept]
-    if options.given():
-        return np.asarray(kept)[options.choose(columns, path)]
-    chosen = np.intersect1d(_label_options(header, path).choose(header.columns, path), kept)
-    names = [header.columns[j].name for j in chosen]
-    return np.asarray(kept)[LabelOptions(label_names=names).choose(columns, path)]
+    names = [header.columns[j].name for j in kept]
+    if reading.given(LABELS):
+        return np.asarray(kept)[choose_labels(reading, names, path)]
+    chosen = np.intersect1d(choose_labels(_meka(header, path), [c.name for c in header.columns], path), kept)
+    return np.asarray(kept)[choose_labels(Reading(label_names=[header.columns[j].name for j in chosen]), names, path)]
 
 
 def _binary_label(column: TableColumn, path: PathLike) -> TableColumn:
@@ -443,14 +432,14 @@ def _binary_label(column: TableColumn, path: PathLike) -> TableColumn:
     return TableColumn(column.name, tuple("1" if text == "true" else "0" for text in texts), column.line)
 
 
-def _label_options(header: Header, path: PathLike) -> LabelOptions:
+def _meka(header: Header, path: PathLike) -> Reading:
     count = header.meka_labels
     if not count or "weka.filters" in header.relation:
         why = f"the -C {count} in the relation name is not reliable after a filter"
         if not count:
             why = "the label attributes are unknown (no -C in the relation name)"
         raise DatasetError(f"{why}: name the XML file, or the number of first or last columns", path)
-    return LabelOptions(labels_first=count) if count > 0 else LabelOptions(labels_last=-count)
+    return Reading(labels_first=count) if count > 0 else Reading(labels_last=-count)
 
 
 def _quick_table(header: Header, labels: np.ndarray) -> np.ndarray | sp.csr_array | None:

@@ -13,9 +13,9 @@ import re
 import sys
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import yaml
 from msgspec import Meta
@@ -24,6 +24,7 @@ from multilab.core.messages import did_you_mean
 from multilab.core.settings import NOT_IN_FILE, convert
 from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.options import Count, Reading
 
 ROLES = (
     "full",
@@ -36,7 +37,6 @@ ROLES = (
 )  # a role that ends in -variant is not read
 
 _END = r"$(?!\n)"  # in Python, $ alone also matches before a line break at the end
-Count = Annotated[int, Meta(ge=0, description="an integer >= 0")]
 Name = Annotated[
     str, Meta(pattern="^[a-z0-9][a-z0-9._-]*" + _END, description="small letters, digits, '.', '_' and '-'")
 ]
@@ -58,37 +58,6 @@ Url = Annotated[
 ]
 Plain = str | int | float | bool
 _MAX_SIZE = 10**7  # of an argument of a generator, such as the number of rows
-
-
-class ReaderOptions(TypedDict, total=False):
-    """Options for reading the files of a card: keyword arguments of :func:`multilab.datasets.read`."""
-
-    format: Literal["arff", "csv", "excel", "json", "mat", "parquet", "svmlight", "xc"]
-    tags: str
-    item: str
-    tag: str
-    separator: str
-    min_count: Count
-    labels_first: Count
-    labels_last: Count
-    label_prefix: str
-    keys: dict[str, str]
-    n_features: Count
-    first_feature: Count
-    first_label: Count
-    encoding: str
-    header: bool
-    decimal: str
-    on_bad_lines: str
-    label_columns: Annotated[str | list[str], Meta(description="text or a list of texts")]
-    label_names: Annotated[str | list[str], Meta(description="text or a list of texts")]
-    drop: str | list[str]
-    text: str
-    missing: str
-    missing_labels: str
-    columns: dict[str, str]
-    on: str
-    groups: str
 
 
 class FirstRows(TypedDict):
@@ -171,8 +140,8 @@ class Card:
         The card's own file.
     available, reason : bool and str
         Whether the set can be obtained, and the reason if not.
-    reader : dict
-        Keyword arguments of :func:`multilab.datasets.read`.
+    reader : Reading
+        How its files are read.
     files : tuple of CardFile
         Empty for a generated set.
     generator : dict or None
@@ -196,7 +165,7 @@ class Card:
     location: Path = field(metadata=NOT_IN_FILE)
     available: bool = True
     reason: str = ""
-    reader: ReaderOptions = field(default_factory=lambda: ReaderOptions())
+    reader: Reading = field(default_factory=Reading)
     files: tuple[CardFile, ...] = ()
     generator: dict[str, Plain | list[Plain]] | None = None
     splits: dict[Name, FirstRows] = field(default_factory=dict)
@@ -212,8 +181,13 @@ class Card:
     @functools.cached_property
     def label_files(self) -> dict[str, Path]:
         """Reader options whose value is a file of names in the card's folder, with the full path of each."""
-        names = {key: self.reader.get(key) for key in ("label_columns", "label_names")}
+        names = self.reader.given(("label_columns", "label_names"))
         return {key: self.location.parent / value for key, value in names.items() if isinstance(value, str)}
+
+    @property
+    def reader_options(self) -> dict[str, Any]:
+        """The options for its files, with the full paths of files of names."""
+        return {**self.reader.given(), **self.label_files}
 
 
 def read_card(path: Path) -> Card:
@@ -246,8 +220,8 @@ def _parsed(text: str, path: Path) -> Card:
             values["files"] = [_without_empty(entry) for entry in values["files"]]
     made: Card = convert(values, Card, error=refuse, location=path)
     for key in ("label_columns", "label_names"):
-        if key in made.reader:
-            made.reader[key] = _names(made.reader[key], f"reader.{key}", path)  # type: ignore[literal-required]
+        if (names := getattr(made.reader, key)) is not None:
+            made = replace(made, reader=replace(made.reader, **{key: _names(names, f"reader.{key}", path)}))
     if made.generator is not None:
         _check_generator(made.generator, path)
     for position, file in enumerate(made.files):

@@ -9,10 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core import array_digest, json_digest
 from multilab.datasets.columns import canonical_csr
+from multilab.datasets.frames import codes_of, is_text
 from multilab.datasets.raw_data import RawData
 
 _BLOCK = 2**24  # labels made dense at a time
@@ -84,7 +86,7 @@ def describe(raw: RawData) -> dict[str, Any]:
         ``instances``, ``features`` (before one-hot coding), ``columns`` (of ``X``), ``labels``;
         ``cardinality`` (mean number of labels of a row), ``density`` (cardinality / labels),
         ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``, ``unobserved_labels`` (entries of ``Y``);
-        ``missing_values``, ``imputed_values``, ``nominal_features``, ``sparse`` (whether ``X`` is), ``id_like``
+        ``missing_values``, ``nominal_features``, ``sparse`` (whether ``X`` is), ``id_like``
         (features that look like row identifiers), ``notes`` (of the reader) and ``digest``; of a table that is not
         encoded yet the ``kinds`` of its columns; the number of ``groups`` of rows that stay together.
 
@@ -103,6 +105,8 @@ def describe(raw: RawData) -> dict[str, Any]:
     (100, 20, 7, 2.25)
     """
     n, q = raw.Y.shape
+    is_table = isinstance(raw.X, pd.DataFrame)
+    X = codes_of(raw.X) if is_table else raw.X
     hidden = raw.Y == -1 if raw.Y.dtype == np.int8 else None
     present = raw.Y.astype(bool) if sp.issparse(raw.Y) else raw.Y == 1
     per_row = present.sum(axis=1, dtype=np.int64)
@@ -115,7 +119,7 @@ def describe(raw: RawData) -> dict[str, Any]:
     return {
         "instances": n,
         "features": raw.original_features,
-        "columns": int(raw.X.shape[1]),
+        "columns": int(X.shape[1]),
         "labels": q,
         "cardinality": cardinality,
         "density": cardinality / q,
@@ -124,22 +128,22 @@ def describe(raw: RawData) -> dict[str, Any]:
         "labels_never_set": int((present.sum(axis=0) == 0).sum()),
         "unobserved_labels": 0 if hidden is None else int(hidden.sum()),
         "missing_values": raw.missing_values,
-        "imputed_values": raw.imputed_values,
         "nominal_features": raw.nominal_features,
-        "sparse": bool(sp.issparse(raw.X)),
-        "id_like": id_like_features(raw),
+        "sparse": bool(sp.issparse(X)),
+        "id_like": _id_like(raw, X),
         "notes": list(raw.notes),
-        "digest": _digest(raw),
-        **({} if raw.columns is None else {"kinds": {column.name: str(column.kind) for column in raw.columns}}),
+        "digest": _digest(raw, X),
+        **({} if raw.kinds is None else {"kinds": {name: str(kind) for name, kind in raw.kinds.items()}}),
         **({} if raw.groups is None else {"groups": len(np.unique(raw.groups))}),
     }
 
 
-def _digest(raw: RawData) -> str:
+def _digest(raw: RawData, X: Any) -> str:
     """Return :func:`data_digest`, of a table with the texts and the kinds of its columns, and with the groups."""
-    digest = data_digest(raw.X, raw.Y, raw.feature_names, raw.label_names)
-    if raw.columns is not None:
-        digest = json_digest([digest, [[str(column.kind), column.values] for column in raw.columns]])
+    digest = data_digest(X, raw.Y, raw.feature_names, raw.label_names)
+    if raw.kinds is not None:
+        texts = {name: list(cells.cat.categories) if is_text(cells) else None for name, cells in raw.X.items()}
+        digest = json_digest([digest, [[str(kind), texts[name]] for name, kind in raw.kinds.items()]])
     return digest if raw.groups is None else json_digest([digest, array_digest(raw.groups)])
 
 
@@ -151,7 +155,7 @@ _IDENTIFIER = re.compile(
 _CAMEL_CASE = re.compile(r"[a-z]Id$")
 
 
-def id_like_features(raw: RawData) -> list[str]:
+def _id_like(raw: RawData, X: Any) -> list[str]:
     """Return the features that look like row identifiers, in the order of the columns.
 
     A feature is one if it has the name of an identifier (``id``, ``patient_id``, ``index``, ``Unnamed: 0``, ...) and
@@ -159,12 +163,12 @@ def id_like_features(raw: RawData) -> list[str]:
     in at least ten rows, its integers are all different and either without a gap or in order; or when it is
     nominal with a different value in every row.
     """
-    n = raw.X.shape[0]
-    by_column = raw.X.tocsc() if sp.issparse(raw.X) else raw.X
+    n = X.shape[0]
+    by_column = X.tocsc() if sp.issparse(X) else X
     nominal = {j: (name, stop - start) for name, start, stop in raw.nominal for j in range(start, stop)}
-    texts = {j for j, column in enumerate(raw.columns or ()) if column.values is not None}
+    texts = {j for j, (_, cells) in enumerate(raw.X.items()) if is_text(cells)} if raw.X is not X else set()
     features = dict[str, None]()
-    for j in _candidates(raw).tolist():
+    for j in _candidates(raw, X).tolist():
         if j in texts:
             continue
         name, width = nominal.get(j, (raw.feature_names[j], 1))
@@ -172,25 +176,25 @@ def id_like_features(raw: RawData) -> list[str]:
             if width == n >= _MIN_ROWS:
                 features[name] = None
             continue
-        values = by_column[:, [j]].toarray().ravel() if sp.issparse(raw.X) else by_column[:, j]
+        values = by_column[:, [j]].toarray().ravel() if sp.issparse(X) else by_column[:, j]
         if looks_like_identifier(name, values):
             features[name] = None
     return list(features)
 
 
 def looks_like_identifier(name: str, values: np.ndarray) -> bool:
-    """Return whether a feature of integers looks like a row identifier, see `id_like_features`."""
+    """Return whether a feature of integers looks like a row identifier, see `_id_like`."""
     named = _has_identifier_name(name) and (values == 0).sum() <= 1 and len(np.unique(values)) > 2
     return named or _numbers_rows(values)
 
 
-def _candidates(raw: RawData) -> np.ndarray:
+def _candidates(raw: RawData, X: Any) -> np.ndarray:
     """Return the candidates: columns of integers of a wide enough range, or with a telling name or nominal width."""
-    n, d = raw.X.shape
+    n, d = X.shape
     if n < 3:  # too few rows for any of the signs, however many columns there are
         return np.empty(0, dtype=np.intp)
     # A sparse column with more than one zero is no identifier: of millions of names, only a few are examined.
-    X = raw.X.tocsc() if sp.issparse(raw.X) else raw.X
+    X = X.tocsc() if sp.issparse(X) else X
     full = np.diff(X.indptr) >= n - 1 if sp.issparse(X) else np.ones(d, dtype=bool)
     telling = np.zeros(d, dtype=bool)
     telling[full] = [_has_identifier_name(raw.feature_names[j]) for j in np.flatnonzero(full)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,18 +15,21 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from multilab.core.messages import option
 from multilab.datasets.characteristics import describe
-from multilab.datasets.columns import LabelOptions, TableColumn, canonical_csr, names_to_drop
+from multilab.datasets.columns import canonical_csr, dropped_note, positions_left
 from multilab.datasets.embeddings import check_named
-from multilab.datasets.encode import impute, share_categories, share_texts
 from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.frames import table_of_frame
-from multilab.datasets.joining import FurtherTables, with_groups
-from multilab.datasets.labels import TagOptions
+from multilab.datasets.file_access import Limits, plain_name, require_file
+from multilab.datasets.frames import Rows, as_pandas, tidy
+from multilab.datasets.joining import joined_rows
+from multilab.datasets.kinds import Kind
+from multilab.datasets.options import FILES, LABELS, TAGS, check_format, reading_of, takes_reading
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import read
-from multilab.datasets.reading_plan import FILES, choose_encoding
+from multilab.datasets.reading import missing_error, raw_content, read_content
+from multilab.datasets.reading_plan import named_labels, with_labels_xml
 from multilab.datasets.synthetic import generate
+from multilab.datasets.tables import table_of, with_kinds
 
 Indices = tuple[np.ndarray, np.ndarray]
 NamedSplits = dict[str, Indices]
@@ -42,7 +46,7 @@ class Dataset:
         Name of the card.
     X : ndarray or scipy.sparse.csr_array of shape (n, d), float64; or DataFrame of shape (n, m)
         Features; dense and C-contiguous, or CSR with sorted indices. For a user's table, they are as read: numbers, and
-        texts as categories, NaN where a value is missing (see ``columns``).
+        texts as categories, NaN where a value is missing (see ``kinds``).
     Y : ndarray of shape (n, q), uint8, C-contiguous; or scipy.sparse.csr_array, uint8
         Labels, 0 or 1; int8 with -1 for unobserved labels, if there are any. Sparse for many labels: see
         `multilab.datasets.sparse.label_matrix`.
@@ -55,9 +59,9 @@ class Dataset:
         sha256 of matrices and names.
     features : int
         Number of features before one-hot coding.
-    columns : tuple of TableColumn or None
-        The columns of a user's table with their kinds; their encoding is learned from training rows
-        (`TableEncoder.learn`, `FrameEncoder`). None: ``X`` is a matrix.
+    kinds : dict of str to Kind, or None
+        The kinds of the columns of a table; their encoding is learned from training rows (`FrameEncoder`). None: ``X``
+        is a matrix.
     groups : ndarray of int64, shape (n,), or None
         Group of each row, such as a patient: no split has rows of one group on both sides. For your own splitters:
         ``IterativeStratifiedGroupKFold().split(data.X, data.Y, data.groups)``.
@@ -77,71 +81,25 @@ class Dataset:
     splits: NamedSplits = field(default_factory=dict)
     digest: str = ""
     features: int = 0
-    columns: tuple[TableColumn, ...] | None = None
+    kinds: dict[str, Kind] | None = None
     groups: np.ndarray | None = None
 
     @classmethod
     def from_frame(
-        cls,
-        frame: Any,
-        labels: Sequence[str] | str | None = None,
-        *,
-        tags: str | None = None,
-        item: str | None = None,
-        tag: str | None = None,
-        separator: str | None = None,
-        min_count: int | None = None,
-        name: str = "frame",
-        drop: Sequence[str] | str = (),
-        columns: Mapping[str, str] | None = None,
-        text: str | None = None,
-        missing: str | None = None,
-        missing_labels: str = "error",
-        test: pd.DataFrame | None = None,
-        join: pd.DataFrame | None = None,
-        on: str | None = None,
-        vectors: np.ndarray | None = None,
-        groups: str | None = None,
+        cls, frame: Any, labels: Sequence[str] | str | None = None, *, name: str = "frame", **options: Any
     ) -> Dataset:
-        """Return a data frame as a dataset: the features as they are, the labels as a matrix.
-
-        What turns the columns into numbers is the first step of a model, learned from its training rows: put
-        `FrameEncoder` before the estimator in a pipeline. A frame of sparse columns becomes a sparse matrix.
+        """Return a data frame as a dataset, see :func:`multilab.datasets.read`.
 
         Parameters
         ----------
-        frame : pandas.DataFrame of shape (n, m)
-            Columns of numbers, booleans, text, categories or dates. The index is left out.
+        frame : data frame of pandas, polars or Arrow, of shape (n, m)
         labels : sequence of str, or text with commas
-            Names of the label columns, or patterns: ``tag_*``. Their cells are 0 and 1, true and false, yes and no,
-            or 1 and blank.
-        tags : str
-            Instead of ``labels``: the column that holds the tags of each row, as a list or as text (``red|blue``).
-        item, tag : str
-            Instead of ``labels``: the two columns of a frame with a row for each item and tag.
-        separator : str, optional
-            What separates tags in a text; by default the one of ``|``, ``;`` and ``,`` that occurs.
-        min_count : int, optional
-            Tags with fewer rows are left out.
+            Names of the label columns, or patterns: ``tag_*``; instead of the option ``label_columns``.
         name : str, default "frame"
             Name of the dataset.
-        drop : sequence of str, or text with commas
-            Names of columns that are left out.
-        columns : mapping of str to str, optional
-            Kinds of columns that are not to be recognised, see `multilab.datasets.kinds.Kind`.
-        text, missing : str, optional
-            Make a matrix of all rows instead, see `multilab.datasets.plan_reading`: ``text="one_hot"``,
-            ``missing="impute"``.
-        missing_labels : {"error", "keep"}
-            Whether missing labels are an error, or labels that were not observed (-1 in ``Y``).
-        test : pandas.DataFrame, optional
-            Further rows with the same columns: the test rows of the split "official".
-        join, on : pandas.DataFrame and str, optional
-            A frame with further columns of the same rows, labels as a rule, and the column that both frames have.
-        vectors : ndarray of shape (n, d), optional
-            Numbers for all rows, in their order, such as embeddings. A column of lists will do, too.
-        groups : str, optional
-            A column that says which rows belong together, such as a patient. It is no feature; see `groups`.
+        **options
+            Those of `multilab.datasets.options.Reading`: ``tags``, ``drop``, ``columns`` and others. ``test`` and
+            ``join`` are data frames, ``vectors`` is a matrix.
 
         Raises
         ------
@@ -155,8 +113,8 @@ class Dataset:
         >>> rows = [[120, "C", 1, 0], [None, "D", 0, 1], [90, "C", 0, 1]]
         >>> songs = pd.DataFrame(rows, columns=["tempo", "key", "happy", "sad"])
         >>> data = Dataset.from_frame(songs, labels=["happy", "sad"])
-        >>> [(column.name, str(column.kind)) for column in data.columns]
-        [('tempo', 'number'), ('key', 'category')]
+        >>> {name: str(kind) for name, kind in data.kinds.items()}
+        {'tempo': 'number', 'key': 'category'}
         >>> data.X["tempo"].tolist(), data.Y.tolist()
         ([120.0, nan, 90.0], [[1, 0], [0, 1], [0, 1]])
         >>> songs = pd.DataFrame({"tempo": [120, 60, 90], "moods": [["happy"], ["sad", "calm"], []]})
@@ -164,39 +122,7 @@ class Dataset:
         >>> data.label_names, data.Y.tolist()
         (['calm', 'happy', 'sad'], [[0, 1, 0], [1, 0, 1], [0, 0, 0]])
         """
-        if missing_labels not in ("error", "keep"):
-            raise DatasetError(f"{name}: missing_labels must be one of error, keep, not {missing_labels!r}")
-
-        of_tags = TagOptions(tags, item, tag, separator, min_count)
-        if of_tags.given() == (labels is not None):
-            raise DatasetError(
-                f"{name}: give labels, the names of the label columns, or tags, the column that holds them"
-            )
-        wanted = labels.split(",") if isinstance(labels, str) else labels or ()
-        chosen = LabelOptions(label_columns=[str(one).strip() for one in wanted])
-        further = FurtherTables(test, join, on, vectors)
-
-        def table(dropped: list[str]) -> Any:
-            unobserved = missing_labels == "keep"
-            if not further.given():
-                labelled = of_tags if of_tags.given() else chosen
-                as_text = [groups] if groups else []
-                made = table_of_frame(frame, labelled, dropped, unobserved, name, text_columns=as_text)
-                return with_groups(made, groups)
-            return further.table(
-                frame,
-                name,
-                lambda other: other,
-                chosen,
-                of_tags,
-                groups=groups,
-                drop=dropped,
-                missing_labels=unobserved,
-            )
-
-        *_, raw = choose_encoding(table, list(names_to_drop(drop)), text, missing, name, columns=columns)
-        splits = {} if raw.train_rows is None else {"official": _first(raw.train_rows, raw.Y.shape[0])}
-        return cls._from_raw(name, raw, splits, describe(raw))
+        return read(frame, name=name, **({} if labels is None else {"label_columns": labels}), **options)
 
     @classmethod
     def _from_raw(cls, name: str, raw: RawData, splits: NamedSplits, description: Mapping[str, Any]) -> Dataset:
@@ -210,40 +136,104 @@ class Dataset:
         names = {"feature_names": list(raw.feature_names), "label_names": list(raw.label_names)}
         return cls(
             name,
-            raw.X if raw.columns is None else table_frame(raw.X, raw.columns),
+            raw.X,
             raw.Y,
             **names,
             splits=splits,
             digest=description["digest"],
             features=raw.original_features,
-            columns=raw.columns,
+            kinds=raw.kinds,
             groups=raw.groups,
         )
 
     def __repr__(self) -> str:
-        kind = "sparse" if sp.issparse(self.X) else "dense" if self.columns is None else "table"
+        kind = "sparse" if sp.issparse(self.X) else "dense" if self.kinds is None else "table"
         n, d = self.X.shape
         return f"Dataset({self.name}: {n} x {d} {kind}, {self.Y.shape[1]} labels, {self.digest[:12]})"
 
 
-def table_frame(codes: np.ndarray, columns: Sequence[TableColumn]) -> pd.DataFrame:
-    """Return numbers, and positions of texts, as a data frame: texts are categories, missing values NaN."""
-    series = {}
-    for cells, column in zip(codes.T, columns, strict=True):
-        at = np.where(np.isnan(cells), -1, cells).astype(np.int64) if column.values is not None else None
-        series[column.name] = cells if at is None else pd.Categorical.from_codes(at, list(column.values or ()))
-    return pd.DataFrame(series, copy=False)
+@takes_reading
+def read(source: Any, *, name: str | None = None, limits: Limits | None = None, **options: Any) -> Dataset:
+    r"""Read a data file, or a data frame, as a dataset.
+
+    Parameters
+    ----------
+    source : path-like, or data frame of pandas, polars or Arrow
+        A file: ARFF, MATLAB, CSV, Excel, JSON, Parquet, Feather, svmlight or Extreme Classification text, plain or
+        compressed by gzip, bzip2 or xz.
+    name : str, optional
+        Name of the dataset; default: that of the file.
+    limits : Limits, optional
+        Upper bounds of sizes.
+    **options
+        Those of `multilab.datasets.options.Reading`: which columns are labels, what is left out, how the file is
+        written. For a data frame ``test`` and ``join`` are data frames, too, and ``vectors`` is a matrix.
+
+    Returns
+    -------
+    Dataset
+        Labels are in the order of the file's columns. A table stays a data frame: numbers as float64, texts as
+        categories; what turns its columns into numbers is the first step of a model, learned from its training rows
+        (`FrameEncoder`). An ARFF file with nominal attributes or missing values is a table, too. Other files, and
+        frames whose columns are all sparse, are matrices.
+
+    Raises
+    ------
+    DatasetError
+        One line that names the file and, for text, the line in it.
+
+    Warns
+    -----
+    DatasetWarning
+        A column was left out without a request: the index of a pandas data frame.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from multilab.datasets import read
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.csv"
+    >>> _ = path.write_text("tempo,key,happy,sad\n120,C,1,0\n,D,0,1\n")
+    >>> data = read(path, label_columns=["happy", "sad"])
+    >>> data.X["tempo"].tolist(), data.X["key"].tolist(), data.Y.tolist()
+    ([120.0, nan], ['C', 'D'], [[1, 0], [0, 1]])
+    """
+    raw, called = raw_source(source, name, limits, options)
+    if isinstance(raw.X, pd.DataFrame):
+        raw = with_kinds(raw, options.get("columns") or {}, called)
+    elif raw.missing_values:
+        raise missing_error(raw, called)
+    splits = {} if raw.train_rows is None else {"official": _first(raw.train_rows, raw.Y.shape[0])}
+    return Dataset._from_raw(str(called), raw, splits, describe(raw))
 
 
-def table_codes(frame: pd.DataFrame) -> np.ndarray:
-    """Undo :func:`table_frame`."""
-    codes = np.empty(frame.shape)
-    for j, (_, cells) in enumerate(frame.items()):
-        if isinstance(cells.dtype, pd.CategoricalDtype):
-            codes[:, j] = np.where(cells.cat.codes < 0, np.nan, cells.cat.codes)
-        else:
-            codes[:, j] = cells
-    return codes
+def raw_source(source: Any, name: str | None, limits: Limits | None, options: Mapping[str, Any]) -> tuple[RawData, str]:
+    """Return the content of a file or a data frame before the kinds of columns are chosen, and its name."""
+    if isinstance(source, str | os.PathLike):
+        path = require_file(source)
+        reading = named_labels(reading_of(with_labels_xml(path, dict(options)), path), path)
+        return raw_content(path, reading, limits), name or plain_name(path)[0]
+    called = name or "frame"
+    reading = named_labels(reading_of(options, called), called)
+    if not reading.given((*LABELS, *TAGS)):
+        raise DatasetError(
+            f"{called}: give {option('label_columns')}, the names of the label columns, or {option('tags')}, the "
+            "column that holds them"
+        )
+    check_format(reading, "frame", called)
+    dropped = set(reading.dropped)
+
+    def rows_of(frame: Any, skip: Collection[str]) -> Rows:
+        frame = as_pandas(frame, called)
+        return Rows(tidy(frame, called, limits, reading.text_columns, skip))
+
+    if not reading.given(("test", "join", "vectors")):
+        names = [str(column).strip() for column in as_pandas(source, called).columns]
+        positions_left(names, reading.dropped, called)
+        rows = rows_of(source, dropped)
+        rows = Rows(rows.frame, tuple(dropped_note(reading.dropped, names)))
+        return table_of(rows, reading, called, limits), called
+    rows, train_rows = joined_rows(rows_of(source, ()), reading, called, lambda one: rows_of(one, ()), limits)
+    return table_of(rows, reading, called, limits, train_rows), called
 
 
 def build_dataset(
@@ -263,8 +253,7 @@ def build_dataset(
         Verified files. The rows are those of ``full``, else of ``train+test``, else of ``train`` followed
         by ``test``.
     reader : mapping
-        Keyword arguments of :func:`multilab.datasets.reading.read`. With ``missing: impute`` values are imputed
-        once, from all rows of the set.
+        Options of `multilab.datasets.options.Reading`.
     generator : mapping, optional
         Argument of :func:`multilab.datasets.synthetic.generate`, instead of files.
     splits : mapping, optional
@@ -282,8 +271,6 @@ def build_dataset(
         Also when ``train`` and ``test`` are not rows of ``full``.
     """
     raw, official = (generate(generator), None) if generator is not None else _from_files(paths, reader)
-    if reader.get("missing") == "impute":
-        raw = impute(raw, name)
     named: NamedSplits = {} if official is None else {"official": official}
     for split, rule in (splits or {}).items():
         if split in named:
@@ -305,10 +292,6 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
         return raw, _first(int(raw.train_rows or 0), raw.Y.shape[0])
     roles = [role for role in ("full", "train", "test") if role in paths]
     files = [_read(paths, role, reader) for role in roles]
-    if reader.get("text") == "one_hot":
-        files = share_categories(files)
-    elif "columns" in reader:
-        files = share_texts(files)
     if "full" in paths:
         if len(files) == 1:
             return files[0], None
@@ -321,11 +304,9 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
 
 
 def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> RawData:
-    if reader.get("missing") == "impute":  # later, and from all rows of the set
-        reader = {**reader, "missing": "keep"}
     check_named(reader.get("columns"))
     further: dict[str, Any] = {option: paths.get(role) for option, role in FILES.items() if option != "test"}
-    return read(paths[role], **further, **reader)
+    return read_content(paths[role], reading_of({**further, **reader}, paths[role]))
 
 
 def _first(rows: int, n: int) -> Indices:

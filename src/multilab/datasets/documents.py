@@ -6,7 +6,6 @@ import io
 import json
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from xml.parsers import expat
 
@@ -15,8 +14,8 @@ import pandas as pd
 from multilab.core.files import PathLike, parse_json
 from multilab.core.messages import pip_install
 from multilab.core.text import excerpt
-from multilab.datasets.columns import LabelOptions
-from multilab.datasets.encode import CodedTable, refuse_text
+from multilab.datasets.columns import dropped_note, positions_left
+from multilab.datasets.csv_files import named_last, unnamed_last
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import (
     Limits,
@@ -27,8 +26,8 @@ from multilab.datasets.file_access import (
     require_cells,
     too_large,
 )
-from multilab.datasets.frames import table_of_frame
-from multilab.datasets.table import named_last, unnamed_last
+from multilab.datasets.frames import Rows, tidy
+from multilab.datasets.options import Reading
 
 __all__ = ["read_excel", "read_json"]
 
@@ -36,39 +35,28 @@ __all__ = ["read_excel", "read_json"]
 _MOST_ROWS = 2**20  # the limit of Excel itself
 
 
-def read_json(
-    path: PathLike,
-    options: LabelOptions | None,
-    limits: Limits,
-    drop: Sequence[str] = (),
-    text: str = "error",
-    missing_labels: bool = False,
-    text_columns: Collection[str] = (),
-    encoding: str | None = None,
-) -> CodedTable:
+def read_json(path: PathLike, reading: Reading, limits: Limits, text_columns: Collection[str] = ()) -> Rows:
     """Read a JSON file of flat objects, one per row.
 
     Parameters
     ----------
-    path, options, limits, drop, text, missing_labels, text_columns
-        As for :func:`multilab.datasets.table.read_csv`. A cell of a column of ``text_columns`` may be a list.
-    encoding : str, optional
-        See :func:`multilab.datasets.file_access.decode`.
+    path, reading, limits, text_columns
+        As for :func:`multilab.datasets.csv_files.read_csv`. A cell of a column of ``text_columns`` may be a list.
 
     Returns
     -------
-    CodedTable
-        Dense. The columns are the keys in the order of their first objects; a key that an object lacks, and null, are
-        missing values.
+    Rows
+        The columns are the keys in the order of their first objects; a key that an object lacks, and null, are missing
+        values.
 
     Raises
     ------
     DatasetError
         With the line, or the number of the object: no JSON, no object, a nested object, or a cell that
-        :func:`multilab.datasets.frames.table_of_frame` refuses.
+        :func:`multilab.datasets.frames.tidy` refuses.
     """
     content = read_bytes(path, limits)
-    text_of_file = decode(content, path, encoding)
+    text_of_file = decode(content, path, reading.encoding)
     rows, where = _objects(text_of_file, path)
     escaped = "\\ud" in text_of_file.lower()
     names = dict[str, None]()
@@ -84,40 +72,27 @@ def read_json(
         if len(names) > limits.max_columns:
             raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, line)
     require_cells(len(rows), len(names), "the table", path, limits)
-    table = _table(
-        {name: [row.get(name) for row in rows] for name in names},
-        path,
-        options,
-        limits,
-        drop,
-        text,
-        missing_labels,
-        text_columns,
-    )
-    return replace(table, notes=(*encoding_note(content, encoding), *table.notes))
+    frame = _frame({name: [row.get(name) for row in rows] for name in names}, path, reading, limits, text_columns)
+    return Rows(frame, (*encoding_note(content, reading.encoding), *dropped_note(reading.dropped, list(names))))
 
 
 def read_excel(
     path: PathLike,
-    options: LabelOptions | None,
+    reading: Reading,
     limits: Limits,
-    drop: Sequence[str] = (),
-    text: str = "error",
-    missing_labels: bool = False,
     text_columns: Collection[str] = (),
     known: Collection[str] | None = None,
-) -> CodedTable:
+) -> Rows:
     """Read the first sheet of an Excel file (``.xlsx``), whose first row names the columns.
 
-    Parameters and result are those of :func:`read_json`; ``known`` is that of
-    `multilab.datasets.file_access.TextForm`, and columns without a name are those of
-    :func:`multilab.datasets.table.read_csv`. Formulas have the values that Excel saved; dates are texts.
+    Parameters and result are those of :func:`multilab.datasets.csv_files.read_csv`. Formulas have the values that Excel
+    saved; dates are texts.
 
     Raises
     ------
     DatasetError
         openpyxl is not installed; no Excel file, or one whose parts are out of proportion to it; a column without a
-        name, or a cell that :func:`multilab.datasets.frames.table_of_frame` refuses.
+        name, or a cell that :func:`multilab.datasets.frames.tidy` refuses.
     """
     try:
         from openpyxl import load_workbook
@@ -170,29 +145,25 @@ def read_excel(
         if name in columns:
             raise DatasetError(f"column '{excerpt(name)}' occurs twice", path, 1)
         columns[name] = column
-    table = _table(columns, path, options, limits, drop, text, missing_labels, text_columns)
-    return replace(table, notes=(*notes, *table.notes))
+    frame = _frame(columns, path, reading, limits, text_columns)
+    return Rows(frame, (*notes, *dropped_note(reading.dropped, list(columns))))
 
 
-def _table(
+def _frame(
     columns: Mapping[str, Sequence[Any]],
     path: PathLike,
-    options: LabelOptions | None,
+    reading: Reading,
     limits: Limits,
-    drop: Sequence[str],
-    text: str,
-    missing_labels: bool,
     text_columns: Collection[str],
-) -> CodedTable:
+) -> pd.DataFrame:
     """Return the table of some columns of cells."""
+    names = list(columns)
+    kept = [names[j] for j in positions_left(names, reading.dropped, path)]
     try:
-        frame = pd.DataFrame({name: _cells(cells) for name, cells in columns.items()})
+        frame = pd.DataFrame({name: _cells(columns[name]) for name in kept})
     except (OverflowError, ValueError) as error:
         raise DatasetError(f"not a table of numbers and texts ({excerpt(str(error))})", path) from None
-    table = table_of_frame(frame, options, drop, missing_labels, path, limits, text_columns)
-    if text == "error":
-        refuse_text(table)
-    return table
+    return tidy(frame, path, limits, text_columns)
 
 
 def _objects(text: str, path: PathLike) -> tuple[list[Any], Sequence[int]]:

@@ -25,8 +25,6 @@ import pandas as pd
 from multilab.core.files import PathLike
 from multilab.core.messages import pip_install, unknown_name
 from multilab.core.text import excerpt
-from multilab.datasets.columns import TableColumn
-from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.table_cells import cell_texts
 
@@ -36,7 +34,6 @@ __all__ = [
     "check_named",
     "embedded_frame",
     "embedded_rows",
-    "embedded_table",
     "embeddings_of",
 ]
 
@@ -195,41 +192,6 @@ def embedded_frame(
             raise DatasetError(f"columns: {unknown_name('feature column', excerpt(column), known)}", name)
         del kinds[column]
     return embedded_rows(rows, embeddings), kinds, embeddings
-
-
-def embedded_table(
-    table: CodedTable, columns: Mapping[str, str] | None, path: PathLike
-) -> tuple[CodedTable, dict[str, str], dict[str, str]]:
-    """Return a table with numbers in the place of columns that are embedded, the kinds of its columns, and embeddings.
-
-    Raises
-    ------
-    DatasetError
-        A column does not exist, or see `Embedding.vectors`.
-    """
-    kinds, embeddings = dict(columns or {}), _with_digests(embeddings_of(columns))
-    names = [column.name for column in table.columns]
-    for name in embeddings:
-        if name not in names:
-            raise DatasetError(f"columns: {unknown_name('feature column', excerpt(name), names)}", path)
-    if not embeddings:
-        return table, kinds, {}
-    values, made = list[np.ndarray](), list[TableColumn]()
-    for j, column in enumerate(table.columns):
-        codes = table.values[:, [j]]
-        if column.name in embeddings:
-            texts = [*(column.values or ()), ""]
-            positions = np.where(np.isnan(codes[:, 0]), len(texts) - 1, codes[:, 0]).astype(np.intp)
-            numbers = Embedding.parse(embeddings[column.name]).vectors([texts[k] for k in positions])
-            of_column = _names(column.name, numbers)
-            kinds |= dict.fromkeys(of_column, "number")
-            del kinds[column.name]
-            values.append(numbers)
-            made += [TableColumn(name, None, column.line) for name in of_column]
-        else:
-            values.append(codes)
-            made.append(column)
-    return replace(table, values=np.hstack(values), columns=made), kinds, embeddings
 
 
 def _names(column: str, numbers: np.ndarray) -> list[str]:

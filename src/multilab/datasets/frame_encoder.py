@@ -11,11 +11,10 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from multilab.datasets.columns import TableColumn
 from multilab.datasets.embeddings import embedded_frame
-from multilab.datasets.frames import table_of_frame
-from multilab.datasets.reading_plan import choose_kinds
+from multilab.datasets.frames import as_pandas, tidy
 from multilab.datasets.table_encoder import TableEncoder
+from multilab.datasets.tables import choose_kinds
 from multilab.datasets.vectors import with_numbers
 
 __all__ = ["FrameEncoder"]
@@ -80,11 +79,9 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
         DatasetError
             Not a data frame, a column of another type, or one that can be read in several ways.
         """
-        X, given, embeddings = embedded_frame(X, self.columns, _NAME)
-        table = table_of_frame(X, None, (), False, _NAME)
-        kinds = choose_kinds(table, given, _NAME)
-        rows = with_numbers(_named(X), _NAME)
-        encoder = TableEncoder.learn(rows, [TableColumn(name, kind=kind) for name, kind in kinds.items()])
+        X, given, embeddings = embedded_frame(as_pandas(X, _NAME), self.columns, _NAME)
+        kinds = choose_kinds(tidy(X, _NAME), (), given, _NAME)
+        encoder = TableEncoder.learn(with_numbers(_named(X), _NAME), kinds)
         self.encoder_ = replace(encoder, embeddings=embeddings)
         self.feature_names_in_ = np.array(self.encoder_.names, dtype=object)
         self.n_features_in_ = len(self.encoder_.names)
@@ -99,7 +96,7 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
             Columns are missing or unknown; with ``strict``, a cell cannot be read.
         """
         check_is_fitted(self)
-        return self.encoder_.encode(_named(X), strict=self.strict).X
+        return self.encoder_.encode(_named(as_pandas(X, _NAME)), strict=self.strict).X
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the matrix."""

@@ -1,155 +1,255 @@
-"""Data frames as tables."""
+"""Data frames of cells as they come, and as tables have them: columns of float64, and categoricals of texts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from operator import lt
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from pandas.api import types
 
 from multilab.core.files import PathLike
 from multilab.core.messages import option
-from multilab.datasets.columns import LabelOptions, TableColumn, canonical_csr, dropped_note, positions_left
-from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, require_cells
-from multilab.datasets.labels import TagOptions, tagged
 from multilab.datasets.table_cells import (
-    are_labels,
-    categories_of,
+    MISSING_CELLS,
     cell_text,
-    coded_cells,
+    is_absent,
     is_token_list,
-    label_note,
-    meaning_notes,
-    missing_label_hint,
-    read_label_numbers,
-    recoded,
+    number_in,
     refuse_nested,
 )
 from multilab.datasets.vectors import with_numbers
 
+__all__ = [
+    "Rows",
+    "as_pandas",
+    "codes_of",
+    "column_of_texts",
+    "different",
+    "is_data_frame",
+    "is_text",
+    "stripped",
+    "texts_of_column",
+    "tidy",
+]
 
-def table_of_frame(
-    frame: pd.DataFrame,
-    labels: LabelOptions | TagOptions | None,
-    drop: Sequence[str],
-    missing_labels: bool,
+
+_LONGEST = max(map(len, MISSING_CELLS))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a file or a data frame, before it is said which columns are labels.
+
+    Attributes
+    ----------
+    frame : DataFrame of shape (n, m)
+        A column of numbers is float64, NaN where one is missing; any other is a categorical of texts, whose categories
+        are sorted. If all columns are sparse, they stay so.
+    notes : tuple of str
+        What the reader did.
+    grouped : tuple of str
+        Names of the columns of numbers whose points may separate thousands.
+    line_of : callable or None
+        Returns the line of a row in the file, for messages.
+    """
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
+    line_of: Callable[[int], int] | None = None
+
+
+def as_pandas(frame: Any, name: PathLike) -> pd.DataFrame:
+    """Return a data frame of pandas, polars, Arrow or another library that narwhals knows as one of pandas.
+
+    Raises
+    ------
+    DatasetError
+        It is none.
+    """
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    known = nw.from_native(frame, pass_through=True)
+    if isinstance(known, nw.LazyFrame):
+        known = known.collect()
+    if not isinstance(known, nw.DataFrame):
+        raise DatasetError(f"{name}: expected a data frame, got {type(frame).__name__}")
+    return known.to_pandas()
+
+
+def is_data_frame(value: Any) -> bool:
+    """Return whether a value is a data frame of pandas, polars, Arrow or another library that narwhals knows."""
+    return isinstance(value, pd.DataFrame) or isinstance(
+        nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame
+    )
+
+
+def tidy(
+    frame: Any,
     name: PathLike,
     limits: Limits | None = None,
     text_columns: Collection[str] = (),
-) -> CodedTable:
-    """Return a data frame as the readers of files return a table.
+    skip: Collection[str] = (),
+) -> pd.DataFrame:
+    """Return a data frame with columns of float64, and categoricals of texts.
 
     Parameters
     ----------
     frame : DataFrame of shape (n, m)
         Columns of numbers, booleans, text, categories, dates, vectors (lists of numbers), or lists of words, which are
-        text; the index is left out. If all are sparse, so is the table.
-    labels : LabelOptions, TagOptions or None
-        Which columns are the labels, or which hold tags; None: no column is a label.
-    drop : sequence of str
-        Names of columns that are left out.
-    missing_labels : bool
-        Whether a label may be missing.
+        text; the index is left out.
     name : path-like
         For messages.
     limits : Limits, optional
     text_columns : collection of str
         Names of columns that are text, whatever their values.
+    skip : collection of str
+        Names of columns that are left out, and may hold anything.
 
     Raises
     ------
     DatasetError
         Not a data frame with rows and different column names, a column of another type, a dictionary or a list
-        of lists as a cell, an infinite value, or a value of a label other than 0 and 1.
+        of lists as a cell, or an infinite value.
     """
-    if not isinstance(frame, pd.DataFrame):
-        raise DatasetError(f"{name}: expected a pandas.DataFrame, got {type(frame).__name__}")
+    frame = as_pandas(frame, name)
     if isinstance(frame.columns, pd.MultiIndex):
         raise DatasetError(f"{name}: columns have names of several levels: join them first")
     if not len(frame):
         raise DatasetError(f"{name}: the table has no row")
-    tags = labels.columns if isinstance(labels, TagOptions) else ()
-    frame = with_numbers(frame, name, {*text_columns, *tags, *drop})
+    frame = with_numbers(frame, name, {*text_columns, *skip})
     names = [str(column).strip() for column in frame.columns]
     if len(set(names)) < len(names):
         twice = next(column for column, count in Counter(names).items() if count > 1)
         raise DatasetError(f"{name}: column {twice[:60]!r} occurs twice")
-    kept = positions_left(names, drop, name)
-    columns = [TableColumn(names[j], None, 1) for j in kept]
-    of_tags = labels if isinstance(labels, TagOptions) else TagOptions()
-    chosen = labels.choose(columns, name) if isinstance(labels, LabelOptions) else np.empty(0, dtype=np.intp)
-    is_label, as_text = set(chosen.tolist()), {*text_columns, *of_tags.columns}
+    kept = [j for j, column in enumerate(names) if column not in skip]
     series = [frame.iloc[:, j] for j in kept]
-    limits, meanings = limits or Limits(), dict[str, list[str]]()
-    if all(isinstance(column.dtype, pd.SparseDtype) and column.dtype.fill_value == 0 for column in series):
-        values: Any = canonical_csr(sp.csr_array(frame.iloc[:, kept].sparse.to_coo()))
-        for k, column in enumerate(series):
-            check_numbers(np.asarray(column.array.sp_values, dtype=float), names[kept[k]], k in is_label, False, name)
-    else:
-        require_cells(len(frame), len(kept), "the table", name, limits)
-        values = np.empty((len(frame), len(kept)))
-        for k, column in enumerate(series):
-            if columns[k].name in as_text:
-                texts, codes = recoded((cell_text(cell) or "" for cell in column), slice(None), str)
-                columns[k], meaning = categories_of(columns[k].name, texts)
-                values[:, k] = meaning[codes]
-            else:
-                columns[k], values[:, k], note = _column(column, columns[k], k in is_label, missing_labels, name)
-                if note:
-                    meanings.setdefault(note, []).append(columns[k].name)
-    notes = [*meaning_notes(meanings), *dropped_note(drop, names)]
-    table = CodedTable.split(values, columns, chosen, name, limits, notes)
-    return tagged(table, of_tags) if of_tags.columns else table
+    if series and all(isinstance(one.dtype, pd.SparseDtype) and one.dtype.fill_value == 0 for one in series):
+        for j, one in zip(kept, series, strict=True):
+            _refuse_infinite(np.asarray(one.array.sp_values, dtype=float), names[j], name)
+        return frame.iloc[:, kept].set_axis([names[j] for j in kept], axis=1).reset_index(drop=True)
+    require_cells(len(frame), len(kept), "the table", name, limits or Limits())
+    columns = {
+        names[j]: _column(one, names[j], names[j] in text_columns, name) for j, one in zip(kept, series, strict=True)
+    }
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)), copy=False)
 
 
-def _column(
-    series: pd.Series, column: TableColumn, is_label: bool, missing_labels: bool, name: PathLike
-) -> tuple[TableColumn, np.ndarray, str]:
-    """Return a column, nominal if it holds text, its numbers or codes, and how labels were read if that is not evident.
+def column_of_texts(texts: Sequence[str], codes: np.ndarray, as_text: bool = False) -> np.ndarray | pd.Categorical:
+    """Return a column of texts: of numbers if all are numbers, truth values or missing, else as categories.
 
-    A missing value is NaN.
+    Parameters
+    ----------
+    texts : sequence of str
+        The different texts, without blanks around them.
+    codes : ndarray of int, shape (n,)
+        Position of each row's text among them; -1 of a missing cell.
+    as_text : bool
+        Whether numbers stay texts, too.
     """
+    if not as_text and (values := _all_numbers(texts)) is not None:
+        return np.array([*values, np.nan])[codes]
+    present = [text for text in texts if len(text) > _LONGEST or text.lower() not in MISSING_CELLS]
+    if len(present) == len(texts) and all(map(lt, texts, islice(texts, 1, None))):  # sorted
+        return pd.Categorical.from_codes(codes, texts)
+    present = sorted(set(present))
+    position = {text: k for k, text in enumerate(present)}
+    places = np.array([*(position.get(text, -1) for text in texts), -1], dtype=np.intp)
+    return pd.Categorical.from_codes(places[codes], present)
+
+
+def is_text(column: pd.Series) -> bool:
+    """Return whether a column of a tidy frame holds texts."""
+    return isinstance(column.dtype, pd.CategoricalDtype)
+
+
+def texts_of_column(column: pd.Series) -> tuple[list[str], np.ndarray]:
+    """Return the texts of a tidy column, and the position of each row's among them, -1 where it is missing."""
+    if not is_text(column):
+        column = pd.Series(column_of_texts(*different(cell_text(cell) or "" for cell in column.tolist()), as_text=True))
+    return column.cat.categories.tolist(), column.cat.codes.to_numpy().astype(np.intp)
+
+
+def codes_of(frame: pd.DataFrame) -> np.ndarray:
+    """Return numbers, and positions of texts among the categories, as a matrix; NaN where a value is missing."""
+    codes = np.empty(frame.shape)
+    for j, (_, cells) in enumerate(frame.items()):
+        if is_text(cells):
+            codes[:, j] = np.where(cells.cat.codes < 0, np.nan, cells.cat.codes)
+        else:
+            codes[:, j] = cells
+    return codes
+
+
+def _all_numbers(texts: Sequence[str]) -> list[float] | None:
+    """Return the numbers in texts, NaN where one is missing; None if one is anything else."""
+    values = list[float]()
+    for text in texts:
+        value = number_in(text)
+        if value is None:
+            return None
+        values.append(value)
+    return values
+
+
+def different(cells: Iterable[str]) -> tuple[list[str], np.ndarray]:
+    """Return the different texts among cells, and the position of each cell's."""
+    positions = dict[str, int]()
+    codes = np.fromiter((positions.setdefault(cell, len(positions)) for cell in cells), dtype=np.intp)
+    return list(positions), codes
+
+
+def stripped(texts: Sequence[str], codes: np.ndarray) -> tuple[Sequence[str], np.ndarray]:
+    """Return different texts without blanks around them, and the position of each row's; -1 stays -1."""
+    without = [text.strip() for text in texts]
+    if without == texts:
+        return texts, codes
+    found, places = different(without)
+    return found, np.append(places, -1)[codes]
+
+
+def _column(series: pd.Series, label: str, as_text: bool, name: PathLike) -> np.ndarray | pd.Categorical:
+    """Return the cells of a column as numbers or as a categorical of texts."""
     kind = series.dtype.subtype if isinstance(series.dtype, pd.SparseDtype) else series.dtype
-    if types.is_datetime64_any_dtype(kind) and not is_label:
-        series = pd.Series([cell_text(cell) for cell in series], dtype=object)
-        kind = series.dtype
-    if isinstance(kind, pd.CategoricalDtype) or types.is_object_dtype(kind) or types.is_string_dtype(kind):
-        refuse_nested(series, f"{name}: ")
-        if any(map(is_token_list, series)):
-            series = pd.Series([cell_text(cell) if is_token_list(cell) else cell for cell in series], dtype=object)
-        cells = ["" if absent else str(cell).strip() for cell, absent in zip(series, series.isna(), strict=True)]
-        kind_of_column = "label" if is_label else "feature"
-        texts, codes = recoded(cells, slice(None), str)
-        column, values, fault = coded_cells(texts, codes, column.name, kind_of_column, True, missing_labels, True)
-        if fault:
-            raise DatasetError(f"{name}, row {fault[0] + 1}: {fault[1]}")
-        return column, values, label_note(texts) if is_label else ""
-    if not (types.is_bool_dtype(kind) or types.is_integer_dtype(kind) or types.is_float_dtype(kind)):
+    if isinstance(kind, pd.CategoricalDtype):
+        known = kind.categories.tolist()
+        texts = known if all(isinstance(text, str) for text in known) else [cell_text(value) or "" for value in known]
+        return column_of_texts(*stripped(texts, series.cat.codes.to_numpy()), as_text)
+    if types.is_string_dtype(kind) and not types.is_object_dtype(kind):
+        codes, found = pd.factorize(series, sort=True)
+        return column_of_texts(*stripped(found.tolist(), codes), as_text)
+    of_numbers = types.is_bool_dtype(kind) or types.is_integer_dtype(kind) or types.is_float_dtype(kind)
+    if of_numbers and not as_text:
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        _refuse_infinite(values, label, name)
+        return values
+    if not (of_numbers or types.is_object_dtype(kind) or types.is_datetime64_any_dtype(kind)):
         raise DatasetError(
-            f"{name}: column {column.name[:60]!r} is of type {series.dtype}, expected numbers, booleans or text; "
-            f"convert it or leave it out ({option('drop')})"
+            f"{name}: column {label[:60]!r} is of type {series.dtype}, expected numbers, booleans or text; convert it "
+            f"or leave it out ({option('drop')})"
         )
-    values = series.to_numpy(dtype=np.float64, na_value=np.nan, copy=is_label)  # labels are changed in place
-    note = read_label_numbers(values) if is_label else ""
-    check_numbers(values, column.name, is_label, missing_labels, name)
-    return column, values, note
+    if not as_text:
+        refuse_nested(series, f"{name}: ")
+    text_of = cell_text if as_text or not types.is_object_dtype(kind) else _plain_text
+    return column_of_texts(*different(text_of(cell) or "" for cell in series.tolist()), as_text)
 
 
-def check_numbers(values: np.ndarray, column: str, is_label: bool, missing_labels: bool, name: PathLike) -> None:
-    """Refuse infinite values, and values of a label other than 0 and 1."""
+def _plain_text(cell: Any) -> str | None:
+    """Return the text of a cell as it is printed: 1.0 among texts stays so."""
+    if is_absent(cell) or is_token_list(cell):
+        return cell_text(cell)
+    return str(cell).strip()
+
+
+def _refuse_infinite(values: np.ndarray, column: str, name: PathLike) -> None:
     if np.isinf(values).any():
         raise DatasetError(f"{name}: column {column[:60]!r} has an infinite value")
-    if is_label and not (valid := are_labels(values, missing_labels)).all():
-        wrong = values[~valid][0]
-        what = (
-            f"is missing in some rows{missing_label_hint()}"
-            if np.isnan(wrong)
-            else f"is {wrong:g} in some rows, expected 0 or 1"
-        )
-        raise DatasetError(f"{name}: label {column[:60]!r} {what}")

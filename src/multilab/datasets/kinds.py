@@ -14,7 +14,7 @@ import numpy as np
 from multilab.core.messages import did_you_mean
 from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.table_cells import MAX_CATEGORY, MISSING_CELLS
+from multilab.datasets.table_cells import MAX_CATEGORY, MISSING_CELLS, number_in
 
 __all__ = ["MISSING_FEATURES", "Kind", "kind_of"]
 
@@ -158,6 +158,33 @@ class Kind:
         kind, _, unit = text.strip().partition(" in ")
         name, _, style = kind.strip().lower().partition(":")
         return cls(name, style, unit.strip())
+
+    @classmethod
+    def recognised(cls, texts: Sequence[str], counts: np.ndarray, codes: np.ndarray) -> tuple[tuple[Kind, ...], str]:
+        """Return the kind of a column of texts by `kind_of`, or two of them with what makes it ambiguous.
+
+        A column most of whose cells are plain numbers is a mistake as often as a category: that is ambiguous, too.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            The different cells, without blanks around them.
+        counts : ndarray of int
+            Number of rows with each.
+        codes : ndarray of int, shape (n,)
+            Position of each row's text among them, -1 where it is missing.
+        """
+        found = kind_of(texts, counts.tolist())
+        if len(found) > 1:
+            return found, ", ".join(repr(excerpt(text)) for text in texts[:2])
+        if found[0].name not in ("category", "text"):
+            return found, ""
+        plain = np.array([number_in(text) is not None for text in texts], dtype=bool)
+        if plain.all() or counts[plain].sum() <= counts.sum() / 2:
+            return found, ""
+        row = int(np.append(~plain, False)[codes].argmax())
+        why = f"mostly numbers, but {excerpt(texts[codes[row]])!r} in row {row + 1}"
+        return (cls("number"), cls("category")), why
 
     def numbers(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return the cells of a column of numbers or dates as numbers.

@@ -1,17 +1,18 @@
-"""MATLAB files (version 5 to 7): their variables, and the features and labels among them.
+"""MATLAB files (versions 5 to 7): features and labels from the matrices of numbers among their variables.
 
-Every type, size and index is validated before use. ``scipy.io.loadmat`` is not used: its compiled code takes types and
-indices from the file as they are, so that one changed byte makes it read or write memory that is not its own. Only
-matrices of numbers are read here. The format is described in "MAT-File Format" of The MathWorks.
+``scipy.io.loadmat`` is not used: its compiled code trusts the types and indices in the file, so that a changed byte
+makes it access memory that is not its own. A check of all of them is most of a reader (decision 24 has measurements).
+The digest in a card is no reason to trust a file, because anyone can write a card. "MAT-File Format" of The MathWorks
+describes the format.
 """
 
 from __future__ import annotations
 
-import math
 import struct
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,187 +25,15 @@ from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, max_content, read_bytes, require_cells, too_large
 from multilab.datasets.raw_data import RawData
 
-_HEADER = 128  # bytes, fixed by the format of versions 5 to 7
-_CHUNK = 1 << 24  # bytes decompressed at a time, so that the limit is noticed before the memory is full
-_NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
-_MATRIX, _COMPRESSED = 14, 15
-_OPAQUE_CLASS, _SPARSE_CLASS = 17, 5
-_DENSE_CLASSES = range(6, 16)
+_HEADER = 128  # bytes, fixed by the format
+_MATRIX, _COMPRESSED = 14, 15  # types of the elements of a file: a variable, plain or deflated
+_INTEGERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 12: "i8", 13: "u8"}
+_NUMBERS = _INTEGERS | {7: "f4", 9: "f8"}
+_NAMES = {1: "i1", 2: "u1", 16: "u1"}
+_DENSE_CLASSES, _SPARSE_CLASS, _OPAQUE_CLASS = range(6, 16), 5, 17
 _COMPLEX = 0x0800  # bit of the array flags
-
-
-@dataclass(frozen=True)
-class Variable:
-    """Variable of a MATLAB file.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    shape : tuple of int
-        Its declared shape.
-    kind : {"dense", "sparse", "other"}
-        Matrices of real numbers, and everything else.
-    content : memoryview or None
-        The bytes after the name; None for a variable that was not requested.
-    order : {"<", ">"}
-        Byte order.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    kind: str
-    content: memoryview | None
-    order: str
-
-    def matrix(self) -> np.ndarray | sp.csc_array:
-        """Return a dense or sparse matrix.
-
-        Raises
-        ------
-        ValueError
-            A type that is no number, a wrong number of values, or an index out of range.
-        """
-        assert self.content is not None
-        if self.kind == "sparse":
-            return self._sparse()
-        values, _ = _numbers(self.content, 0, self.order)
-        if len(values) != math.prod(self.shape):
-            raise ValueError(f"{self.name} has {len(values)} values for the shape {self.shape}")
-        return values.reshape(self.shape, order="F")
-
-    def _sparse(self) -> sp.csc_array:
-        assert self.content is not None
-        rows, position = _numbers(self.content, 0, self.order)
-        pointers, position = _numbers(self.content, position, self.order)
-        if rows.dtype.kind not in "iu" or pointers.dtype.kind not in "iu":
-            raise ValueError(f"the indices of {self.name} are not integers")
-        n, columns = self.shape
-        pointers = pointers.astype(np.int64)
-        if len(pointers) != columns + 1 or pointers[0] != 0 or (np.diff(pointers) < 0).any():
-            raise ValueError(f"the column pointers of {self.name} are wrong")
-        stored = int(pointers[-1])
-        rows = rows[:stored].astype(np.int64)
-        values = _numbers(self.content, position, self.order)[0][:stored] if stored else np.empty(0)
-        if len(rows) != stored or len(values) != stored:
-            raise ValueError(f"{self.name} has fewer entries than its column pointers")
-        if stored and not 0 <= rows.min() <= rows.max() < n:
-            raise ValueError(f"a row index of {self.name} is not among the {n} from 0 to {n - 1}")
-        return sp.csc_array((values.astype(np.float64), rows, pointers), shape=self.shape)
-
-
-def read_variables(
-    content: bytes, requested: Collection[str], most: int, too_large: Callable[[], Exception]
-) -> list[Variable]:
-    """Return all variables of a file; only the requested ones have content.
-
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    requested : collection of str
-        Names of the requested variables.
-    most : int
-        Maximum total size of the decompressed variables.
-    too_large : callable
-        Returns the exception for more.
-
-    Raises
-    ------
-    NotImplementedError
-        Version 7.3.
-    ValueError
-        No file of version 5 to 7, or a damaged one.
-    """
-    order = {b"IM": "<", b"MI": ">"}.get(content[126:128], "")
-    if content.startswith(b"\x89HDF") or (order and content[125 if order == "<" else 124] == 2):
-        raise NotImplementedError("version 7.3")
-    if not order:
-        raise ValueError("no header of version 5 to 7")
-    return [_variable(body, requested, order) for body in _bodies(memoryview(content), order, most, too_large)]
-
-
-def _bodies(content: memoryview, order: str, most: int, too_large: Callable[[], Exception]) -> Iterator[memoryview]:
-    """Yield the content of every matrix element, decompressed."""
-    position = _HEADER
-    while position + 8 <= len(content):
-        kind, size = struct.unpack_from(order + "II", content, position)
-        body = content[position + 8 : position + 8 + size]
-        if len(body) < size:
-            raise ValueError("the file is truncated")
-        position += 8 + size
-        if kind == _COMPRESSED:
-            inner = _decompressed(body, most, too_large)
-            most -= len(inner)
-            kind, size = struct.unpack_from(order + "II", inner) if len(inner) >= 8 else (0, 0)
-            body = memoryview(inner)[8 : 8 + size]
-        if kind == _MATRIX and size:
-            if len(body) < size:
-                raise ValueError("a variable is truncated")
-            yield body
-    if any(content[position:]):
-        raise ValueError("the file is truncated")
-
-
-def _decompressed(packed: memoryview, most: int, too_large: Callable[[], Exception]) -> bytes:
-    stream, chunks, total = zlib.decompressobj(), list[bytes](), 0
-    rest: bytes | memoryview = packed
-    try:
-        while len(rest) and not stream.eof:
-            chunks.append(stream.decompress(rest, _CHUNK))
-            rest = stream.unconsumed_tail
-            total += len(chunks[-1])
-            if total > most:
-                raise too_large()
-    except zlib.error as error:
-        raise ValueError(str(error)) from None
-    if not stream.eof:
-        raise ValueError("a compressed variable is truncated")
-    return b"".join(chunks)
-
-
-def _variable(body: memoryview, requested: Collection[str], order: str) -> Variable:
-    kind, flags, position = _element(body, 0, order)
-    if kind != 6 or len(flags) != 8:
-        raise ValueError("a variable has no array flags")
-    bits = struct.unpack_from(order + "I", flags)[0]
-    array_class = bits & 0xFF
-    if array_class == _OPAQUE_CLASS:  # an object of a class: it has no dimensions
-        return Variable(bytes(_element(body, position, order)[1]).decode("latin-1"), (), "other", None, order)
-    kind, sizes, position = _element(body, position, order)
-    if kind != 5 or len(sizes) < 8 or len(sizes) % 4:
-        raise ValueError("a variable has no dimensions")
-    shape = struct.unpack(f"{order}{len(sizes) // 4}i", sizes)
-    kind, name, position = _element(body, position, order)
-    if kind not in (1, 2, 16) or min(shape) < 0:
-        raise ValueError("a variable has no name or a negative size")
-    known = "sparse" if array_class == _SPARSE_CLASS else "dense" if array_class in _DENSE_CLASSES else "other"
-    text = bytes(name).decode("latin-1")
-    content = body[position:] if text in requested else None
-    return Variable(text, shape, "other" if bits & _COMPLEX else known, content, order)
-
-
-def _element(data: memoryview, position: int, order: str) -> tuple[int, memoryview, int]:
-    """Return type and content of the element at ``position``, and the position of the next one."""
-    if position + 8 > len(data):
-        raise ValueError("a variable is truncated")
-    first, second = struct.unpack_from(order + "II", data, position)
-    small = first >> 16  # the size of an element of up to four bytes, which are in the tag itself
-    kind, size, start = (first & 0xFFFF, small, position + 4) if small else (first, second, position + 8)
-    if small > 4 or start + size > len(data):
-        raise ValueError("a variable is truncated")
-    return kind, data[start : start + size], position + 8 if small else start + -(-size // 8) * 8
-
-
-def _numbers(data: memoryview, position: int, order: str) -> tuple[np.ndarray, int]:
-    kind, payload, after = _element(data, position, order)
-    if kind not in _NUMBERS:
-        raise ValueError(f"values of type {kind}, which are not numbers")
-    dtype = np.dtype(order + _NUMBERS[kind])
-    if len(payload) % dtype.itemsize:
-        raise ValueError("values of a broken size")
-    return np.frombuffer(payload, dtype), after
-
+_MAX_VARIABLES = 10_000  # a small compressed file may hold millions, each of which takes microseconds
+_MAX_LENGTH = 2048  # of names and shapes, which are cut: those of matrices are shorter, those of a bomb fill the memory
 
 _PAIRS = (("data", "target"), ("train_data", "train_target"), ("test_data", "test_target"))
 _ROLES = [role for pair in _PAIRS for role in pair]
@@ -241,40 +70,167 @@ def read_matlab(
     Raises
     ------
     DatasetError
-        No MATLAB file (or version 7.3, which is HDF5), a variable missing or no matrix, shapes that do not
-        fit, a value that is not finite, or labels other than 0/1 and -1/+1.
+        No MATLAB file of versions 5 to 7 (version 7.3 is HDF5; ``save -v7`` writes version 7), a damaged one, or one
+        that grows beyond the limits. A variable is missing, occurs twice, or is not a matrix of real numbers: cells,
+        structures, texts, objects, functions, complex numbers and arrays of other than two dimensions are refused if
+        they are asked for, and skipped otherwise. Shapes that do not fit, a value that is not finite, or labels other
+        than 0/1 and -1/+1.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np, scipy.io
+    >>> from multilab.datasets.matlab import read_matlab
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.mat"
+    >>> scipy.io.savemat(path, {"tempo": np.array([[120.0], [60.0]]), "moods": np.array([[1, -1], [-1, 1], [1, 1]])})
+    >>> raw = read_matlab(path, {"data": "tempo", "target": "moods"})
+    >>> raw.X.tolist(), raw.Y.tolist()
+    ([[120.0], [60.0]], [[1, 0, 1], [0, 1, 1]])
     """
     limits = limits or Limits()
+    content = read_bytes(path, limits)
     names = _names(keys, path)
-    variables = _variables(read_bytes(path, limits), list(names.values()), path, limits)
-    orientation = (keys or {}).get("orientation")
-    blocks, targets = [], []
-    for data, target in _wanted(variables, names, path, limits):
-        X = _features(_matrix(data, path), data.name, path)
-        Y = _targets(_matrix(target, path), X.shape[0], target.name, orientation, path)
-        blocks.append(X)
-        targets.append(Y)
-    if len({b.shape[1] for b in blocks}) > 1 or len({t.shape[1] for t in targets}) > 1:
+    try:
+        found, in_file = _variables(content, names.values(), path, limits)
+        pairs = _wanted(found, in_file, names, path, limits)
+        matrices = {variable.name: variable.matrix() for pair in pairs for variable in pair}
+    except DatasetError:
+        raise
+    except (ValueError, zlib.error) as error:
+        raise DatasetError(f"not a readable MATLAB file ({error})", path) from None
+    blocks = [matrices[data.name] for data, _ in pairs]
+    targets = [
+        _targets(matrices[target.name], X.shape[0], target.name, (keys or {}).get("orientation"), path)
+        for X, (_, target) in zip(blocks, pairs, strict=True)
+    ]
+    d, q = blocks[0].shape[1], targets[0].shape[1]
+    if any(X.shape[1] != d for X in blocks) or any(Y.shape[1] != q for Y in targets):
         raise DatasetError("the training and the test set differ in their columns", path)
-    Y = _binary(np.vstack(targets), path)
-    X = sp.vstack(blocks) if any(map(sp.issparse, blocks)) else np.vstack(blocks)
-    if X.shape[1] + Y.shape[1] > limits.max_columns:  # before the names are created
-        raise DatasetError(f"{X.shape[1] + Y.shape[1]} columns, more than the limit of {limits.max_columns}", path)
-    labels = list(label_names) if label_names is not None else [f"label{k}" for k in range(1, Y.shape[1] + 1)]
-    if len(labels) != Y.shape[1]:
-        raise DatasetError(f"expected {Y.shape[1]} label names, got {len(labels)}", path)
+    if d + q > limits.max_columns:  # before the names are created
+        raise DatasetError(f"{d + q} columns, more than the limit of {limits.max_columns}", path)
+    labels = list(label_names) if label_names is not None else [f"label{k}" for k in range(1, q + 1)]
+    if len(labels) != q:
+        raise DatasetError(f"expected {q} label names, got {len(labels)}", path)
+    is_sparse = any(map(sp.issparse, blocks))
+    if is_sparse:
+        X = canonical_csr(sp.vstack(blocks))
+    else:
+        X = np.concatenate(blocks, out=np.empty((sum(map(len, blocks)), d)))
+        X += 0.0  # without -0.0
+    values = X.data if is_sparse else X
+    if np.isinf(values).any():
+        raise DatasetError(f"variable {' or '.join(data.name for data, _ in pairs)} has infinite values", path)
     return RawData(
-        X=canonical_csr(X) if sp.issparse(X) else np.ascontiguousarray(X) + 0.0,
-        Y=Y,
-        feature_names=[f"f{j}" for j in range(1, X.shape[1] + 1)],
+        X=X,
+        Y=_binary(np.vstack(targets), path),
+        feature_names=[f"f{j}" for j in range(1, d + 1)],
         label_names=labels,
-        original_features=X.shape[1],
-        missing_values=int(np.isnan(X.data if sp.issparse(X) else X).sum()),
+        original_features=d,
+        missing_values=int(np.isnan(values).sum()),
         train_rows=blocks[0].shape[0] if len(blocks) == 2 else None,
     )
 
 
+@dataclass(frozen=True)
+class _Variable:
+    """Variable of a file: its name, its shape, and the elements that describe it."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str  # "dense" and "sparse" matrices of real numbers, and "other"
+    body: memoryview
+    order: str
+
+    def matrix(self) -> Any:
+        """Return the matrix, after a check of every size and index."""
+        parts = islice(_elements(self.body, self.order), 3, None)
+        if self.kind == "dense":
+            return _array(parts, self.order, _NUMBERS).reshape(self.shape, order="F")
+        rows = _array(parts, self.order, _INTEGERS).astype(np.int64)
+        starts = _array(parts, self.order, _INTEGERS).astype(np.int64)
+        values = _array(parts, self.order, _NUMBERS).astype(np.float64)
+        # SciPy's own check accepts decreasing starts if the last one is 0, or if their differences overflow.
+        if not len(starts) or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
+            raise ValueError(f"the column pointers of {self.name} are wrong")
+        matrix = sp.csc_array((values[: starts[-1]], rows[: starts[-1]], starts), shape=self.shape)
+        matrix.check_format(full_check=True)
+        return matrix
+
+
+def _variables(
+    content: bytes, wanted: Collection[str], path: PathLike, limits: Limits
+) -> tuple[dict[str, _Variable], list[str]]:
+    """Return the wanted variables of a file by name, and the names of all."""
+    if content.startswith((b"\x89HDF", b"MATLAB 7.3")):
+        raise DatasetError("a MATLAB 7.3 (HDF5) file; save it with -v7", path)
+    order = {b"IM": "<", b"MI": ">"}.get(content[_HEADER - 2 : _HEADER])
+    if order is None:
+        raise ValueError("no header of version 5 to 7")
+    found, names, most = dict[str, _Variable](), list[str](), max_content(len(content), limits)
+    left = most  # of the bytes that all compressed variables together may have
+    for kind, body in _elements(memoryview(content)[_HEADER:], order):
+        if kind == _COMPRESSED:
+            stream = zlib.decompressobj()
+            inner = memoryview(stream.decompress(body, left + 1))
+            left -= len(inner)
+            if left < 0:
+                raise too_large(path, most, limits)
+            if not stream.eof:
+                raise ValueError("a compressed variable is truncated")
+            kind, body = next(_elements(inner, order), (0, inner))
+        if kind != _MATRIX:
+            raise ValueError(f"an element of type {kind} in place of a variable")
+        if len(names) == _MAX_VARIABLES:
+            raise ValueError(f"more than {_MAX_VARIABLES} variables")
+        variable = _variable(body, order)
+        if variable.name in found:
+            raise DatasetError(f"two variables are called {variable.name}", path)
+        if variable.name in wanted:
+            found[variable.name] = variable
+        names.append(variable.name)
+    return found, names
+
+
+def _variable(body: memoryview, order: str) -> _Variable:
+    parts = _elements(body, order)
+    flags = _array(parts, order, {6: "u4"})
+    if len(flags) != 2:
+        raise ValueError("a variable without array flags")
+    array_class = int(flags[0]) & 0xFF
+    kind = "sparse" if array_class == _SPARSE_CLASS else "dense" if array_class in _DENSE_CLASSES else "other"
+    shape = () if array_class == _OPAQUE_CLASS else _array(parts, order, {5: "i4"})[:_MAX_LENGTH].tolist()
+    name = _array(parts, order, _NAMES)[:_MAX_LENGTH].tobytes().decode("latin-1")
+    return _Variable(name, tuple(shape), "other" if flags[0] & _COMPLEX else kind, body, order)
+
+
+def _elements(content: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
+    """Yield type and content of each element, one after the other."""
+    position = 0
+    while position + 8 <= len(content):
+        kind, size = struct.unpack_from(order + "II", content, position)
+        start, small = position + 8, kind >> 16
+        if small:  # the size of an element of up to four bytes, which are in the tag itself
+            kind, size, start = kind & 0xFFFF, small, position + 4
+        if small > 4 or start + size > len(content):
+            raise ValueError("an element is truncated")
+        yield kind, content[start : start + size]
+        position = start + size
+        if kind not in (_MATRIX, _COMPRESSED):
+            position += -position % 8
+    if any(content[position:]):
+        raise ValueError("an element is truncated")
+
+
+def _array(parts: Iterator[tuple[int, memoryview]], order: str, types: Mapping[int, str]) -> np.ndarray:
+    """Return the next element as an array; refuse one of other types."""
+    kind, content = next(parts, (0, b""))
+    if kind not in types:
+        raise ValueError(f"a variable is incomplete, or has an element of type {kind} in the wrong place")
+    return np.frombuffer(content, order + types[kind])
+
+
 def _names(keys: Mapping[str, str] | None, path: PathLike) -> dict[str, str]:
+    """Return the name of the variable of each role."""
     given = dict(keys or {})
     orientation = given.pop("orientation", None)
     if orientation is not None and orientation not in _ORIENTATIONS:
@@ -282,72 +238,39 @@ def _names(keys: Mapping[str, str] | None, path: PathLike) -> dict[str, str]:
     for role in given:
         if role not in _ROLES:
             raise DatasetError(f"unknown key '{role}', expected some of {', '.join(_ROLES)}, orientation", path)
-    chosen = given or {role: role for role in _ROLES}
-    if given and any(role not in given for pair in _PAIRS for role in pair if set(pair) & set(given)):
+    if any((data in given) != (target in given) for data, target in _PAIRS):
         raise DatasetError("keys name data without target or target without data", path)
-    return chosen
+    return given or {role: role for role in _ROLES}
 
 
 def _wanted(
-    variables: Sequence[Variable], names: Mapping[str, str], path: PathLike, limits: Limits
-) -> list[tuple[Variable, Variable]]:
-    """Return the pairs of data and target of the file, after a check of names and sizes."""
-    by_name = {variable.name: variable for variable in variables}
-    present = [pair for pair in _PAIRS if all(names.get(role) in by_name for role in pair)]
-    missing = [name for role, name in names.items() if role != name and name not in by_name]
+    found: Mapping[str, _Variable], in_file: Sequence[str], names: Mapping[str, str], path: PathLike, limits: Limits
+) -> list[tuple[_Variable, _Variable]]:
+    """Return the pairs of data and target of the file, after a check of names, kinds and sizes."""
+    present = [pair for pair in _PAIRS if all(names.get(role) in found for role in pair)]
+    missing = [name for role, name in names.items() if role != name and name not in found]
     if missing or not present:
         lacking = ", ".join(missing) or "data and target, or train_data, train_target, test_data and test_target"
-        there = excerpt(", ".join(filter(None, by_name)), 200) or "none"
+        there = excerpt(", ".join(filter(None, in_file)), 200) or "none"
         raise DatasetError(f"no variable {lacking}; the file has {there}", path)
     if present[0] == _PAIRS[0] and len(present) > 1:
         raise DatasetError("the file has both data and train_data; choose in keys which to read", path)
-    listed = [variable.name for variable in variables]
     for role in (role for pair in present for role in pair):
-        if listed.count(names[role]) > 1:
-            raise DatasetError(f"two variables are called {names[role]}", path)
-        _check_variable(by_name[names[role]], "data" in role, path, limits)
-    return [(by_name[names[data]], by_name[names[target]]) for data, target in present]
-
-
-def _check_variable(variable: Variable, is_data: bool, path: PathLike, limits: Limits) -> None:
-    """Refuse a variable that is not a matrix of real numbers, or too large."""
-    what, shape = f"variable {variable.name}", variable.shape
-    if variable.kind == "other":
-        raise DatasetError(f"{what} is not a matrix of real numbers", path)
-    if len(shape) != 2 or 0 in shape:
-        raise DatasetError(f"{what} has the shape {shape}, expected a matrix", path)
-    stays_sparse = is_data and variable.kind == "sparse"
-    require_cells(shape[0], shape[1], what, path, limits, itemsize=0 if stays_sparse else 8)
-    if stays_sparse:  # in memory: what the file stores, and a pointer per row
-        require_cells(shape[0], 1, f"the row pointer of {what}", path, limits)
-
-
-def _variables(content: bytes, wanted: Sequence[str], path: PathLike, limits: Limits) -> list[Variable]:
-    most = max_content(len(content), limits)
-    try:
-        return read_variables(content, wanted, most, lambda: too_large(path, most, limits))
-    except NotImplementedError:
-        raise DatasetError("a MATLAB 7.3 (HDF5) file; save it with -v7", path) from None
-    except DatasetError:
-        raise
-    except ValueError as error:
-        raise DatasetError(f"not a readable MATLAB file ({error})", path) from None
-
-
-def _matrix(variable: Variable, path: PathLike) -> Any:
-    try:
-        return variable.matrix()
-    except ValueError as error:
-        raise DatasetError(f"not a readable MATLAB file ({error})", path) from None
-
-
-def _features(matrix: Any, name: str, path: PathLike) -> Any:
-    if np.isinf(matrix.data if sp.issparse(matrix) else matrix).any():
-        raise DatasetError(f"variable {name} has infinite values", path)
-    return matrix.astype(np.float64)
+        variable = found[names[role]]
+        what, shape = f"variable {variable.name}", variable.shape
+        if variable.kind == "other":
+            raise DatasetError(f"{what} is not a matrix of real numbers", path)
+        if len(shape) != 2 or min(shape) < 1:
+            raise DatasetError(f"{what} has the shape {shape}, expected a matrix", path)
+        if variable.kind == "sparse" and role.endswith("data"):  # stays sparse, with a pointer for each row
+            require_cells(shape[0], 1, f"the row pointer of {what}", path, limits)
+        else:
+            require_cells(shape[0], shape[1], what, path, limits)
+    return [(found[names[data]], found[names[target]]) for data, target in present]
 
 
 def _targets(matrix: Any, rows: int, name: str, orientation: str | None, path: PathLike) -> np.ndarray:
+    """Return the labels of a target matrix with a row per instance."""
     dense = matrix.toarray() if sp.issparse(matrix) else matrix
     if orientation is None and dense.shape == (rows, rows):
         raise DatasetError(
@@ -355,17 +278,14 @@ def _targets(matrix: Any, rows: int, name: str, orientation: str | None, path: P
             f"({' or '.join(_ORIENTATIONS)})",
             path,
         )
-    transposed = dense.shape[0] != rows if orientation is None else orientation == _ORIENTATIONS[0]
-    dense = dense.T if transposed else dense
+    if dense.shape[0] != rows if orientation is None else orientation == _ORIENTATIONS[0]:
+        dense = dense.T
     if dense.shape[0] != rows:
         raise DatasetError(f"{name} has the shape {matrix.shape}, which does not fit {rows} rows of data", path)
     return dense.astype(np.float64)
 
 
 def _binary(targets: np.ndarray, path: PathLike) -> np.ndarray:
-    if np.isnan(targets).any():
-        row, label = np.argwhere(np.isnan(targets))[0]
-        raise DatasetError(f"label {label + 1} of row {row + 1} is missing", path)
     low = -1.0 if (targets == -1).any() else 0.0
     wrong = np.argwhere((targets != 1) & (targets != low))
     if len(wrong):

@@ -19,7 +19,8 @@ from multilab.datasets.card_file import Card
 from multilab.datasets.catalogue import card, cards, files_dir, own_dir
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import plain_name, read_bytes, require_file
-from multilab.datasets.reading_plan import FILES, ReadingPlan, plan_reading, with_labels_xml
+from multilab.datasets.options import FILES, reading_of, takes_reading
+from multilab.datasets.reading_plan import ReadingPlan, named_labels, plan_reading, with_labels_xml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _SUFFIXES = {"test": "-test", "labels": "-labels", "vectors": "-vectors"}  # of the copies of further files
@@ -43,6 +44,7 @@ class OwnDataset:
         return self.paths[0]
 
 
+@takes_reading
 def add_dataset(
     path: PathLike, *, name: str | None = None, reference: bool = False, force: bool = False, **options: Any
 ) -> OwnDataset:
@@ -76,7 +78,7 @@ def add_dataset(
     >>> before = os.getcwd()
     >>> os.chdir(folder)
     >>> added = add_dataset("songs.csv", label_columns=["happy", "sad"])
-    >>> added.card.reader["columns"], load("songs").feature_names
+    >>> added.card.reader.columns, load("songs").feature_names
     ({'tempo': 'number', 'key': 'category'}, ['tempo', 'key'])
     >>> os.chdir(before)
     """
@@ -182,6 +184,7 @@ class RegisteredFile(NamedTuple):
     plan: ReadingPlan | None
 
 
+@takes_reading
 def register_file(path: PathLike, **options: Any) -> RegisteredFile:
     r"""Register a data file, so every function that takes the name of a dataset accepts it.
 
@@ -213,7 +216,8 @@ def register_file(path: PathLike, **options: Any) -> RegisteredFile:
     >>> os.chdir(before)
     """
     source = require_file(path)
-    options = {key: value for key, value in options.items() if value is not None}
+    reading = named_labels(reading_of(options, source), source)
+    options = reading.given()
     checksum = sha256_digest(read_bytes(source))
     if not options:
         known = list(_cards_of(own_dir(), checksum)) or list(_cards_of(files_dir(), checksum))

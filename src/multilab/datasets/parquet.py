@@ -1,114 +1,117 @@
-"""Reader of Parquet files."""
+"""Reader of the files of Arrow: Parquet and Feather."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from pyarrow import ArrowException, BufferReader, compute, parquet, types
+import pandas as pd
+import pyarrow as pa
+from pyarrow import ArrowException, BufferReader, feather, parquet, types
 
 from multilab.core.files import PathLike, parse_json
 from multilab.core.messages import option
-from multilab.datasets.columns import INDEX_NAME, LabelOptions, TableColumn, dropped_note, positions_left
-from multilab.datasets.encode import CodedTable, refuse_text
+from multilab.datasets.columns import INDEX_NAME, dropped_note, positions_left
+from multilab.datasets.csv_files import index_note, require_names
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, read_bytes, require_cells
-from multilab.datasets.frames import table_of_frame
-from multilab.datasets.table import choose_labels, index_note, named_columns
-from multilab.datasets.table_cells import (
-    are_labels,
-    categories_of,
-    cell_text,
-    coded_cells,
-    label_note,
-    meaning_notes,
-    missing_label_hint,
-    read_label_numbers,
-    recoded,
-    text_hint,
-)
+from multilab.datasets.frames import Rows, tidy
+from multilab.datasets.options import Reading
+
+__all__ = ["index_names", "is_string", "read_parquet", "require_numbers", "tidy_rows"]
 
 
 def read_parquet(
-    path: PathLike,
-    options: LabelOptions | None,
-    limits: Limits,
-    drop: Sequence[str] = (),
-    text: str = "error",
-    missing_labels: bool = False,
-    text_columns: Collection[str] = (),
-) -> CodedTable:
-    """Read a Parquet file of numeric and boolean columns.
+    path: PathLike, reading: Reading, limits: Limits, text_columns: Collection[str] = (), kind: str = "parquet"
+) -> Rows:
+    """Read a Parquet or a Feather file.
 
     Parameters
     ----------
-    path, options, limits, drop, text, missing_labels, text_columns
-        As for :func:`multilab.datasets.table.read_csv`; columns of a string type or of lists are text, too.
+    path, reading, limits, text_columns
+        As for :func:`multilab.datasets.csv_files.read_csv`; columns of a string type, of dates or of lists of texts are
+        text, those of lists of numbers vectors.
+    kind : {"parquet", "feather"}
 
     Returns
     -------
-    CodedTable
-        Dense. Null and NaN are missing values. Index columns of pandas, by the file's metadata or by the name
-        ``__index_level_0__``, are left out, and ``notes`` says so.
+    Rows
+        Null and NaN are missing values. Index columns of pandas, by the file's metadata or by the name
+        ``__index_level_0__``, are left out, and the notes say so.
 
     Raises
     ------
     DatasetError
-        No Parquet file, a column that is not numeric, infinite values, missing or
-        non-binary labels (with the number of the row, counted from 1).
+        No such file, a column of another type, or infinite values.
     """
     content = read_bytes(path, limits)
     try:
-        schema = parquet.read_schema(BufferReader(content))
-        strings = [field.name for field in schema if is_string(field.type)]
-        # Repeated text expands without bound unless it is read as codes.
-        file = parquet.ParquetFile(BufferReader(content), read_dictionary=strings)
-        rows, width = file.metadata.num_rows, file.metadata.num_columns
+        schema, rows, numbers = _about(content, kind)
+        width = len(schema.names)
         require_cells(rows, width, "the table", path, limits)
         if not rows:
             raise DatasetError("the table has no row", path)
         if width > limits.max_columns:
             raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
-        skipped = {*drop, *text_columns}
-        if vectors := [field.name for field in schema if _is_vector(field.type) and field.name not in skipped]:
-            return _with_vectors(file, vectors, path, options, limits, drop, text, missing_labels, text_columns)
+        require_cells(numbers, 1, "the table", path, limits)  # lists may be long
         names = schema.names  # every access builds the list again
         index = index_names(schema, names)
-        kept = [j for j in positions_left(names, drop, path) if names[j] not in index]
-        columns = named_columns(names, kept, path)
-        labels = choose_labels(options, columns, path)
-        is_label = set(labels.tolist())
-        for j, position in enumerate(kept):
-            if j in is_label or columns[j].name not in text_columns:  # those are text, whatever they hold
-                require_numbers(schema.field(position), path, text != "error", j in is_label)
-        table = file.read(columns=[column.name for column in columns])
+        kept = [j for j in positions_left(names, reading.dropped, path) if names[j] not in index]
+        require_names(names, kept, path)
+        for j in kept:
+            if names[j] not in text_columns:  # those are text, whatever they hold
+                require_numbers(schema.field(j), path)
+        table = _read(content, kind, [names[j] for j in kept])
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, DatasetError):
             raise
-        raise DatasetError(f"not a readable Parquet file ({error})", path) from None
-    values = np.empty((rows, len(columns)))
-    for j, column in enumerate(columns):
-        columns[j], values[:, j] = parquet_column(table.column(column.name), column, path, column.name in text_columns)
-    meanings = dict[str, list[str]]()
-    for j in labels.tolist():
-        if (texts := columns[j].values) is None:
-            note = read_label_numbers(values[:, j])
-        else:
-            codes = np.where(np.isnan(values[:, j]), len(texts), values[:, j]).astype(np.intp)
-            known = [*texts, *([""] if (codes == len(texts)).any() else [])]
-            name, note = columns[j].name, label_note(known)
-            columns[j], values[:, j], fault = coded_cells(known, codes, name, "label", True, missing_labels)
-            if fault:
-                raise DatasetError(f"row {fault[0] + 1}: {fault[1]}", path)
-        if note:
-            meanings.setdefault(note, []).append(columns[j].name)
-    _check_labels(values, columns, labels, path, missing_labels)
+        raise DatasetError(f"not a readable {kind.capitalize()} file ({error})", path) from None
+    frame = tidy_rows(table, path, limits, text_columns)
     notes = [index_note(f"{name[:60]!r} is the index of a data frame", path) for name in index]
-    notes += meaning_notes(meanings)
-    return CodedTable.split(values, columns, labels, path, limits, (*notes, *dropped_note(drop)))
+    return Rows(frame, (*notes, *dropped_note(reading.dropped)))
+
+
+def tidy_rows(
+    table: pa.Table, path: PathLike, limits: Limits | None = None, text_columns: Collection[str] = ()
+) -> pd.DataFrame:
+    """Return a table of Arrow as a tidy data frame.
+
+    Raises
+    ------
+    DatasetError
+        A column is damaged, or has an infinite value.
+    """
+    try:
+        table.validate(full=True)  # a damaged file may hold invalid UTF-8, or lists that end before they begin
+    except ArrowException as error:
+        raise DatasetError(f"a column is damaged ({error})", path) from None
+    try:
+        frame = table.to_pandas(ignore_metadata=True, strings_to_categorical=True)
+    except (ArrowException, ValueError, OverflowError) as error:  # such as a date after the year 9999
+        raise DatasetError(f"a column cannot be read ({error})", path) from None
+    return tidy(frame, path, limits, text_columns)
+
+
+def _about(content: bytes, kind: str) -> tuple[pa.Schema, int, int]:
+    """Return the columns of a file, its number of rows, and the number of values in it."""
+    if kind == "feather":
+        with pa.ipc.open_file(BufferReader(content)) as opened:
+            batches = [opened.get_batch(k) for k in range(opened.num_record_batches)]
+            return opened.schema, sum(batch.num_rows for batch in batches), sum(batch.nbytes // 8 for batch in batches)
+    file = parquet.ParquetFile(BufferReader(content))
+    about = file.metadata
+    groups = (about.row_group(group) for group in range(about.num_row_groups))
+    numbers = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
+    return file.schema_arrow, about.num_rows, numbers
+
+
+def _read(content: bytes, kind: str, names: Sequence[str]) -> pa.Table:
+    if kind == "feather":
+        return feather.read_table(BufferReader(content), columns=list(names))
+    schema = parquet.read_schema(BufferReader(content))
+    # Repeated text expands without bound unless it is read as codes.
+    strings = [field.name for field in schema if is_string(field.type)]
+    return parquet.ParquetFile(BufferReader(content), read_dictionary=strings).read(columns=list(names))
 
 
 def is_string(kind: Any) -> bool:
@@ -127,36 +130,6 @@ def _is_vector(kind: Any) -> bool:
     return of_lists and types.is_floating(kind.value_type)
 
 
-def _with_vectors(
-    file: Any,
-    vectors: Sequence[str],
-    path: PathLike,
-    options: LabelOptions | None,
-    limits: Limits,
-    drop: Sequence[str],
-    text: str,
-    missing_labels: bool,
-    text_columns: Collection[str],
-) -> CodedTable:
-    """Return a table with columns of vectors, which becomes a data frame."""
-    about = file.metadata
-    numbers = 0
-    for group in range(about.num_row_groups):
-        chunks = (about.row_group(group).column(j) for j in range(about.num_columns))
-        numbers += sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.partition(".")[0] in vectors)
-    require_cells(numbers, 1, "the vectors", path, limits)
-    index = index_names(file.schema_arrow, file.schema_arrow.names)
-    table = file.read(columns=[name for name in file.schema_arrow.names if name not in {*drop, *index}])
-    table.validate(full=True)
-    frame = table.to_pandas(ignore_metadata=True)
-    absent = [name for name in drop if name not in file.schema_arrow.names]
-    made = table_of_frame(frame, options, absent, missing_labels, path, limits, text_columns)
-    if text == "error":
-        refuse_text(made)
-    notes = [index_note(f"{name[:60]!r} is the index of a data frame", path) for name in index]
-    return replace(made, notes=(*notes, *made.notes, *dropped_note(drop)))
-
-
 def _is_date(kind: Any) -> bool:
     return types.is_timestamp(kind) or types.is_date(kind)
 
@@ -172,66 +145,13 @@ def index_names(schema: Any, names: Sequence[str]) -> list[str]:
         return unnamed  # metadata that pandas did not write
 
 
-def require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: bool) -> None:
-    """Refuse a column of text before it is read."""
+def require_numbers(field: Any, path: PathLike) -> None:
+    """Refuse a column of a type that is no number, truth value, text, date or list of these."""
     kind = field.type
-    if text_allowed and (is_string(kind) or _is_date(kind)) and not is_label:
-        return
-    if (is_string(kind) and is_label) or (_is_list(kind) and text_allowed and not is_label):
-        return
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        hint = text_hint() if is_string(kind) else f"; leave it out ({option('drop')})"
-        reason = f"column '{field.name[:60]}' is of type {str(kind)[:60]}, expected numbers or booleans"
-        raise DatasetError(reason + hint, path)
-
-
-def parquet_column(
-    data: Any, column: TableColumn, path: PathLike, as_text: bool, start: int = 0
-) -> tuple[TableColumn, np.ndarray]:
-    """Return the column, nominal if it is text, and its numbers or codes, NaN if a value is missing.
-
-    ``start`` is the number of the first row, for messages.
-    """
-    if _is_list(data.type):
-        try:
-            data.validate(full=True)
-        except ArrowException as error:
-            raise DatasetError(f"the lists of column '{column.name[:60]}' are damaged ({error})", path) from None
-    if _is_list(data.type) or _is_date(data.type) or (as_text and not is_string(data.type)):
-        texts, codes = recoded((cell_text(one) or "" for one in data.to_pylist()), slice(None), str)
-        column, meaning = categories_of(column.name, texts)
-        return column, meaning[codes]
-    if is_string(data.type):
-        try:
-            data.validate(full=True)  # a damaged file may hold invalid UTF-8
-        except ArrowException as error:
-            raise DatasetError(f"the text of column '{column.name[:60]}' is damaged ({error})", path) from None
-        return _parquet_text(data, column.name)
-    numbers = compute.cast(data, "float64", safe=False).to_numpy().astype(np.float64)
-    if np.isinf(numbers).any():
-        row = start + int(np.flatnonzero(np.isinf(numbers))[0]) + 1
-        raise DatasetError(f"row {row} of column '{column.name[:60]}' is not a finite number", path)
-    return column, numbers
-
-
-def _parquet_text(data: Any, name: str) -> tuple[TableColumn, np.ndarray]:
-    coded = data if types.is_dictionary(data.type) else data.dictionary_encode()
-    chunks = coded.unify_dictionaries().chunks
-    codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in chunks]).astype(np.int64)
-    present, codes = np.unique(codes, return_inverse=True)
-    dictionary = chunks[0].dictionary
-    texts = [(dictionary[k].as_py() or "").strip() if k >= 0 else "" for k in present.tolist()]
-    column, meaning = categories_of(name, texts)
-    return column, meaning[codes]
-
-
-def _check_labels(
-    values: np.ndarray, columns: list[TableColumn], labels: np.ndarray, path: PathLike, missing_labels: bool
-) -> None:
-    wrong = np.argwhere(~are_labels(values[:, labels], missing_labels))
-    if len(wrong):
-        row, k = wrong[0]
-        name, value = columns[labels[k]].name[:60], values[row, labels[k]]
-        if math.isnan(value):
-            raise DatasetError(f"label '{name}' of row {row + 1} is missing{missing_label_hint()}", path)
-        raise DatasetError(f"non-binary label: '{name}' of row {row + 1} is {value:g}, expected 0 or 1", path)
+    known = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
+    if not (known or is_string(kind) or _is_date(kind) or _is_list(kind) or _is_vector(kind)):
+        raise DatasetError(
+            f"column '{field.name[:60]}' is of type {str(kind)[:60]}, expected numbers or booleans; leave it out "
+            f"({option('drop')})",
+            path,
+        )

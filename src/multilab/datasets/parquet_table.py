@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from pyarrow import ArrowException, compute, parquet, types
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
-from multilab.datasets.columns import LabelOptions, positions_left
-from multilab.datasets.encode import CodedTable
+from multilab.datasets.columns import positions_left
+from multilab.datasets.csv_files import require_names
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import Limits
-from multilab.datasets.frames import check_numbers
-from multilab.datasets.kinds import Kind
-from multilab.datasets.parquet import index_names, is_string, parquet_column, require_numbers
-from multilab.datasets.raw_data import RawData
-from multilab.datasets.table import choose_labels, named_columns
+from multilab.datasets.labels import choose_labels, label_values
+from multilab.datasets.options import Reading
+from multilab.datasets.parquet import index_names, is_string, require_numbers, tidy_rows
 
 __all__ = ["LARGE_CELLS", "ParquetTable", "column_names", "is_large"]
 
@@ -42,7 +39,7 @@ class ParquetTable:
     ----------
     path : path-like
         The file, or the folder; its files have the same columns and are read in the order of their names.
-    labels : LabelOptions, optional
+    labels : Reading, optional
         Which columns are the labels: 0 and 1 or booleans in every row. None: no column is.
     drop : sequence of str
         Columns to leave out.
@@ -66,13 +63,13 @@ class ParquetTable:
     --------
     >>> import pathlib, tempfile
     >>> import pandas as pd
-    >>> from multilab.datasets.columns import LabelOptions, positions_left
+    >>> from multilab.datasets import Reading
     >>> from multilab.datasets.parquet_table import ParquetTable
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> songs = pd.DataFrame({"tempo": [60.0, 90.0, 120.0], "happy": [0, 1, 1]})
     >>> songs.to_parquet(folder / "a.parquet"), songs.to_parquet(folder / "b.parquet")
     (None, None)
-    >>> table = ParquetTable(folder, LabelOptions(label_columns=["happy"]))
+    >>> table = ParquetTable(folder, Reading(label_columns=["happy"]))
     >>> table.n_rows, table.names, [len(rows) for _, rows in table.batches(rows=2)]
     (6, ['tempo'], [2, 1, 2, 1])
     """
@@ -80,7 +77,7 @@ class ParquetTable:
     def __init__(
         self,
         path: PathLike,
-        labels: LabelOptions | None = None,
+        labels: Reading | None = None,
         drop: Sequence[str] = (),
         text_columns: Collection[str] = (),
     ) -> None:
@@ -103,18 +100,17 @@ class ParquetTable:
         names = schema.names  # every access builds the list again
         index = index_names(schema, names)
         kept = [j for j in positions_left(names, drop, self.path) if names[j] not in index]
-        columns = named_columns(names, kept, self.path)
-        chosen = set(choose_labels(labels, columns, self.path).tolist())
-        self.columns = [column for j, column in enumerate(columns) if j not in chosen]
-        self.label_columns = [column for j, column in enumerate(columns) if j in chosen]
-        for column in self.columns:
-            require_numbers(schema.field(column.name), self.path, True, False)
-        for column in self.label_columns:
-            kind = schema.field(column.name).type
+        require_names(names, kept, self.path)
+        columns = [names[j] for j in kept]
+        chosen = set() if labels is None else set(choose_labels(labels, columns, self.path).tolist())
+        self.names = [name for j, name in enumerate(columns) if j not in chosen]
+        self.label_names = [name for j, name in enumerate(columns) if j in chosen]
+        for name in self.names:
+            require_numbers(schema.field(name), self.path)
+        for name in self.label_names:
+            kind = schema.field(name).type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-                raise DatasetError(f"label '{column.name[:60]}' is of type {kind}: make it 0 and 1", self.path)
-        self.names = [column.name for column in self.columns]
-        self.label_names = [column.name for column in self.label_columns]
+                raise DatasetError(f"label '{name[:60]}' is of type {kind}: make it 0 and 1", self.path)
         self._strings = [name for name in self.names if is_string(schema.field(name).type)]
 
     def batches(self, rows: int = BATCH_ROWS, also: Sequence[str] = ()) -> Iterator[tuple[int, pa.Table]]:
@@ -134,26 +130,17 @@ class ParquetTable:
 
     def labels_of(self, rows: pa.Table) -> np.ndarray:
         """Return the labels of rows, uint8 of shape (n, q)."""
-        Y = np.empty((rows.num_rows, len(self.label_columns)))
+        Y = np.empty((rows.num_rows, len(self.label_names)))
         for j, name in enumerate(self.label_names):
-            Y[:, j] = _as_numbers(rows.column(name))
-            if np.isnan(Y[:, j]).any():
-                raise DatasetError(f"label '{name[:60]}' is missing in some rows: batches need all labels", self.path)
-            check_numbers(Y[:, j], name, True, False, self.path)
+            cells = pd.Series(compute.cast(rows.column(name), "float64", safe=False).to_numpy())
+            Y[:, j], _, fault = label_values(cells, name, False)
+            if fault:
+                raise DatasetError(f"{fault[1].partition(';')[0]}: batches need all labels, as 0 and 1", self.path)
         return Y.astype(np.uint8)
 
-    def coded(self, rows: pa.Table, start: int = 0) -> CodedTable:
-        """Return rows as the reader of a whole file does; ``start`` is the number of the first, for messages."""
-        columns, values = list(self.columns), np.empty((rows.num_rows, len(self.columns)))
-        for j, column in enumerate(self.columns):
-            as_text = column.name in self.text_columns
-            columns[j], values[:, j] = parquet_column(rows.column(column.name), column, self.path, as_text, start)
-        Y = self.labels_of(rows).astype(np.float64)
-        return CodedTable(values, Y, columns, self.label_columns, self.path, Limits())
-
-    def kept(self, rows: pa.Table, kinds: Mapping[str, Kind], start: int = 0) -> RawData:
-        """Return rows as `multilab.datasets.load` has those of a user's own table, with the kinds of the columns."""
-        return self.coded(rows, start).kept(kinds)
+    def frame(self, rows: pa.Table) -> pd.DataFrame:
+        """Return the features of rows as the reader of a whole file does."""
+        return tidy_rows(rows.select(self.names), self.path, text_columns=self.text_columns)
 
     def digest(self) -> str:
         """Return the sha256 digest of the files."""
@@ -220,7 +207,3 @@ def _version(file: Path) -> tuple[int, int]:
     with _readable(file):
         about = file.stat()
     return about.st_size, about.st_mtime_ns
-
-
-def _as_numbers(data: Any) -> np.ndarray:
-    return compute.cast(data, "float64", safe=False).to_numpy()

@@ -164,7 +164,7 @@ def _key(wanted: Card) -> str:
     return json_digest(
         {
             "schema": _SCHEMA,
-            "reader": {**wanted.reader, **label_files},
+            "reader": {**wanted.reader.given(), **label_files},
             "files": sorted(sums),
             "generator": wanted.generator,
             "splits": wanted.splits,
@@ -234,8 +234,7 @@ def _store(wanted: Card, key: str, folder: Path, progress: ProgressCallback | No
 
     files = find_files(wanted, progress=progress)
     paths = {one.file.role: one.path for one in files}
-    reader = {**wanted.reader, **wanted.label_files}
-    dataset, description = build_dataset(wanted.name, paths, reader, wanted.generator, wanted.splits)
+    dataset, description = build_dataset(wanted.name, paths, wanted.reader_options, wanted.generator, wanted.splits)
     _check(wanted, description)
     # DVC compares what its stage writes, which does not depend on where a verified file came from.
     origins = {"cache"} if files and folder == _output(wanted) else {one.origin for one in files}

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from multilab.datasets.characteristics import looks_like_identifier
-from multilab.datasets.reading import RawTable
+from multilab.datasets.raw_data import RawData
 from multilab.datasets.table_cells import MAX_CATEGORIES, MAX_CATEGORY, look_like_dates
+
+if TYPE_CHECKING:
+    from multilab.datasets.dataset import Dataset
 
 _MIN_TEXTS = 20  # of fewer rows, different texts are common
 _MANY_PHRASES = 50  # of several words; a category with more of them may be free text
@@ -40,11 +44,11 @@ class TableProfile:
     Attributes
     ----------
     rows, features : int
-        Number of rows, and of feature columns before one-hot coding.
+        Number of rows, and of feature columns before they are encoded.
     kinds : dict of str to int
         Number of feature columns per kind: ``numbers``, ``integers``, ``0/1``, ``text``, ``constant``, ``empty``.
     text : dict of str to int
-        Text columns that one-hot columns are for, with the number of their different values.
+        Text columns of few short values, with the number of their different values.
     free_text : dict of str to int
         Text columns that are mostly different from row to row, or have too many or too long values.
     dates : list of str
@@ -81,27 +85,28 @@ class TableProfile:
     labels: list[LabelCount] = field(default_factory=list)
 
 
-def profile_table(table: RawTable) -> TableProfile:
+def profile_table(data: RawData | Dataset) -> TableProfile:
     r"""Return the profile of a table.
 
     Parameters
     ----------
-    table : RawTable
-        Features and labels as `multilab.datasets.read_frames` returns them.
+    data : Dataset
+        A data set, see `multilab.datasets.read`, or the content of a file.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from multilab.datasets import profile_table, read_frames
+    >>> from multilab.datasets import profile_table, read
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.csv"
     >>> _ = path.write_text("tempo,key,is_sad,happy,sad\n120,C,0,1,0\n,D,1,0,1\n120,C,0,1,1\n90,C,0,0,1\n")
-    >>> profile = profile_table(read_frames(path, labels_last=2))
+    >>> profile = profile_table(read(path, labels_last=2))
     >>> profile.text, profile.missing, profile.duplicates, profile.conflicts
     ({'key': 2}, {'tempo': 1}, 1, 1)
     >>> profile.leaks
     {'is_sad': "its name holds that of the label 'sad'"}
     """
     kinds: dict[str, int] = {}
+    table = _Frames(_frame(data.X, data.feature_names), _frame(data.Y, data.label_names))
     result = TableProfile(len(table.features), table.features.shape[1], kinds)
     for name, column in table.features.items():
         kind = _kind(str(name), column, result)
@@ -110,6 +115,21 @@ def profile_table(table: RawTable) -> TableProfile:
     result.leaks.update(_leaks(table))
     duplicates, conflicts = _duplicates(table)
     return TableProfile(**{**vars(result), "duplicates": duplicates, "conflicts": conflicts})
+
+
+class _Frames(NamedTuple):
+    """Features and labels as data frames."""
+
+    features: pd.DataFrame
+    labels: pd.DataFrame
+
+
+def _frame(X: Any, names: Sequence[str]) -> pd.DataFrame:
+    if isinstance(X, pd.DataFrame):
+        return X
+    if sp.issparse(X):
+        return pd.DataFrame.sparse.from_spmatrix(X, columns=names)
+    return pd.DataFrame(np.asarray(X), columns=names)
 
 
 def _kind(name: str, column: pd.Series, result: TableProfile) -> str:
@@ -185,7 +205,7 @@ def _label_counts(labels: pd.DataFrame) -> list[LabelCount]:
     return counts
 
 
-def _leaks(table: RawTable) -> dict[str, str]:
+def _leaks(table: _Frames) -> dict[str, str]:
     """Return the features whose name or values repeat a label."""
     by_pattern: dict[bytes, str] = {}
     for name, column in table.labels.items():
@@ -283,7 +303,7 @@ def _two_valued(column: pd.Series) -> bytes | None:
     return np.packbits(values == high).tobytes()
 
 
-def _duplicates(table: RawTable) -> tuple[int, int]:
+def _duplicates(table: _Frames) -> tuple[int, int]:
     """Return how many rows repeat the features of an earlier row, and how many of them have other labels than that."""
     first: dict[int, Any] = {}
     if table.features.empty:

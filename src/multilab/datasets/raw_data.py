@@ -1,13 +1,14 @@
-"""Content of one data file as matrices and names, returned by every reader."""
+"""Content of a data file: labels as a matrix, features as a matrix or, of a table, as a data frame."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from multilab.datasets.columns import TableColumn
+from multilab.datasets.kinds import Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,9 +17,9 @@ class RawData:
 
     Attributes
     ----------
-    X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
-        Features; nominal ones already as 0/1 columns. Dense and C-contiguous, or CSR with sorted indices and
-        no stored zeros.
+    X : ndarray or scipy.sparse.csr_array of shape (n, d), float64; or DataFrame of shape (n, m)
+        Features; nominal ones of ARFF already as 0/1 columns. Dense and C-contiguous, or CSR with sorted indices and
+        no stored zeros. Of a table a data frame, see `multilab.datasets.frames.Rows`.
     Y : ndarray of shape (n, q), uint8, C-contiguous; or CSR where sparse rows have many labels
         Labels, 0 or 1, in the order of the file's columns; int8 with -1 where one was not observed, if any was not.
     feature_names, label_names : list of str
@@ -33,14 +34,16 @@ class RawData:
         For a file with a training set followed by a test set: the number of training rows.
     nominal : tuple of (str, int, int)
         Each nominal feature: its name, and the first and one past the last of its columns in ``X``.
-    imputed_values : int
-        Number of missing values that were imputed; they are not among ``missing_values``.
     notes : tuple of str
-        Actions of the reader: columns left out, text coded, values imputed.
-    columns : tuple of TableColumn or None
-        The columns of ``X`` if it is a table that is not encoded yet, see `Dataset.columns`.
+        Actions of the reader, such as columns left out.
+    kinds : dict of str to Kind, or None
+        The kinds of the columns of a table, once they are chosen, see `Dataset.kinds`.
     groups : ndarray of int64, shape (n,), or None
         Group of each row, see `Dataset.groups`.
+    grouped : tuple of str
+        Columns of numbers whose points may separate thousands.
+    embeddings : mapping of str to str
+        Columns of text that became numbers, see `multilab.datasets.embeddings`.
     """
 
     X: Any
@@ -52,7 +55,8 @@ class RawData:
     missing_values: int = 0
     train_rows: int | None = None
     nominal: tuple[tuple[str, int, int], ...] = ()
-    imputed_values: int = 0
     notes: tuple[str, ...] = ()
-    columns: tuple[TableColumn, ...] | None = None
+    kinds: dict[str, Kind] | None = None
     groups: np.ndarray | None = None
+    grouped: tuple[str, ...] = ()
+    embeddings: Mapping[str, str] = field(default_factory=dict)

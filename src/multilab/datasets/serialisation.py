@@ -6,16 +6,17 @@ import contextlib
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import scratch_folder, write_flushed
-from multilab.datasets.columns import TableColumn
-from multilab.datasets.dataset import Dataset, table_codes, table_frame
+from multilab.datasets.dataset import Dataset
+from multilab.datasets.frames import codes_of, is_text
 from multilab.datasets.kinds import Kind
 
 _ATTEMPTS = 20  # several processes may replace the same folder at the same time
@@ -27,7 +28,7 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
     Of a table ``texts.json`` has the texts of its columns; ``groups.npy`` has the groups of the rows, if they have any.
     """
     content = {}
-    X: Any = dataset.X if dataset.columns is None else table_codes(dataset.X)
+    X: Any = dataset.X if dataset.kinds is None else codes_of(dataset.X)
     for name, matrix in (("X", X), ("Y", dataset.Y)):
         if sp.issparse(matrix):
             shape = np.array(matrix.shape, dtype=np.int64)
@@ -40,8 +41,8 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
     content["named_splits.npz"] = _saved(np.savez, **indices)
     if dataset.groups is not None:
         content["groups.npy"] = _saved(np.save, dataset.groups)
-    if dataset.columns is not None:
-        texts = [column.values for column in dataset.columns]
+    if dataset.kinds is not None:
+        texts = [list(cells.cat.categories) if is_text(cells) else None for _, cells in dataset.X.items()]
         content["texts.json"] = json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return content
 
@@ -49,29 +50,30 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
 def from_bytes(name: str, meta: Mapping[str, Any], content: Mapping[str, bytes]) -> Dataset:
     """Return the dataset of a store: the inverse of :func:`to_bytes`, with names and digest from ``meta``."""
     named = _loaded(content["named_splits.npz"])
-    X, columns = _matrix(content, "X"), _columns(meta, content)
+    X = _matrix(content, "X")
+    is_table = "texts.json" in content
     return Dataset(
         name=name,
-        X=X if columns is None else table_frame(X, columns),
+        X=_table(X, meta["feature_names"], content["texts.json"]) if is_table else X,
         Y=_matrix(content, "Y"),
         feature_names=meta["feature_names"],
         label_names=meta["label_names"],
         splits={split: (named[f"{split}/train"], named[f"{split}/test"]) for split in meta["splits"]},
         digest=meta["digest"],
         features=meta["features"],
-        columns=columns,
+        kinds={name: Kind.parse(meta["kinds"][name]) for name in meta["feature_names"]} if is_table else None,
         groups=_loaded(content["groups.npy"]) if "groups.npy" in content else None,
     )
 
 
-def _columns(meta: Mapping[str, Any], content: Mapping[str, bytes]) -> tuple[TableColumn, ...] | None:
-    if "texts.json" not in content:
-        return None
-    texts = json.loads(content["texts.json"].decode("utf-8", "surrogatepass"))
-    return tuple(
-        TableColumn(name, None if values is None else tuple(values), kind=Kind.parse(meta["kinds"][name]))
-        for name, values in zip(meta["feature_names"], texts, strict=True)
-    )
+def _table(codes: np.ndarray, names: Sequence[str], content: bytes) -> pd.DataFrame:
+    """Return numbers, and positions of texts, as a data frame: the inverse of `multilab.datasets.frames.codes_of`."""
+    columns = dict[str, Any]()
+    for name, cells, texts in zip(names, codes.T, json.loads(content.decode("utf-8", "surrogatepass")), strict=True):
+        columns[name] = cells
+        if texts is not None:
+            columns[name] = pd.Categorical.from_codes(np.where(np.isnan(cells), -1, cells).astype(np.int64), texts)
+    return pd.DataFrame(columns, copy=False)
 
 
 def _matrix(content: Mapping[str, bytes], name: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
@@ -17,20 +17,20 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
 from multilab.datasets.catalogue import card
-from multilab.datasets.columns import TableColumn, canonical_csr, names_to_drop
+from multilab.datasets.columns import canonical_csr
 from multilab.datasets.dataset import Dataset, _from_files
 from multilab.datasets.embeddings import embedded_rows, embeddings_of
-from multilab.datasets.encode import fill_values
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.feature_columns import HASHED, FeatureColumn
 from multilab.datasets.fetching import find_files
 from multilab.datasets.kinds import Kind
-from multilab.datasets.labels import known_tags
+from multilab.datasets.labels import known_tags, label_values
+from multilab.datasets.options import Reading
 from multilab.datasets.prepared import load
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import file_format, read_frames
+from multilab.datasets.reading import file_format, read_rows
 from multilab.datasets.synthetic import generate
-from multilab.datasets.table_cells import cell_texts, label_meaning, read_label_numbers
+from multilab.datasets.table_cells import cell_texts
 from multilab.datasets.vectors import vector_columns, with_numbers
 
 _MOST_HASHED = 2**20  # columns into which a text is hashed: a row of many more may be larger than the memory
@@ -90,16 +90,14 @@ class TableEncoder:
         The feature columns, in the order of the training matrix.
     labels, dropped : tuple of str
         Other columns that rows may have; both are ignored.
-    missing : {"error", "keep", "impute"}
-        What a missing value is, see :func:`multilab.datasets.read`.
     sparse : bool
         Whether the matrix is CSR.
     reading : dict
         Options of the reader for new rows: ``encoding``, ``header`` and ``decimal`` of a CSV file, the column of tags
         and their separator, and ``missing_labels``.
     learned : bool
-        Whether the columns were learned from training rows. Then missing values are always imputed, and a cell that is
-        no number or no date counts as missing.
+        Whether the columns were learned from training rows. Then missing values are imputed, and a cell that is no
+        number or no date counts as missing; otherwise both are refused.
     embeddings : dict of str to str
         Columns of text in new rows that become numbers first: ``embed:FOLDER#DIGEST``, see
         `multilab.datasets.embeddings`.
@@ -110,7 +108,7 @@ class TableEncoder:
     >>> from multilab.datasets import FeatureColumn, TableEncoder
     >>> from multilab.datasets.kinds import Kind
     >>> columns = (FeatureColumn("tempo", None, 90.0), FeatureColumn("key", ("C", "G"), "C", Kind("category")))
-    >>> encoder = TableEncoder(columns, labels=("happy",), missing="impute")
+    >>> encoder = TableEncoder(columns, labels=("happy",), learned=True)
     >>> rows = encoder.encode(pd.DataFrame({"key": ["G", "D"], "tempo": [120, None]}))
     >>> rows.X.tolist(), rows.unknown
     ([[120.0, 0.0, 1.0], [90.0, 0.0, 0.0]], {'key': {'D': 1}})
@@ -119,7 +117,6 @@ class TableEncoder:
     columns: tuple[FeatureColumn, ...]
     labels: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    missing: str = "error"
     sparse: bool = False
     reading: dict[str, Any] = field(default_factory=dict)
     learned: bool = False
@@ -129,7 +126,7 @@ class TableEncoder:
     def learn(
         cls,
         rows: pd.DataFrame,
-        columns: Sequence[TableColumn],
+        kinds: Mapping[str, Kind],
         labels: Sequence[str] = (),
         dropped: Sequence[str] = (),
         reading: Mapping[str, Any] = MappingProxyType({}),
@@ -140,8 +137,8 @@ class TableEncoder:
         ----------
         rows : DataFrame of shape (n, m)
             Training rows, see `multilab.datasets.Dataset.frame`.
-        columns : sequence of TableColumn
-            The m columns, with their kinds.
+        kinds : mapping of str to Kind
+            The kinds of the m columns.
         labels, dropped, reading
             See the attributes.
 
@@ -149,59 +146,51 @@ class TableEncoder:
         --------
         >>> import pandas as pd
         >>> from multilab.datasets import TableEncoder
-        >>> from multilab.datasets.columns import TableColumn
         >>> from multilab.datasets.kinds import Kind
         >>> rows = pd.DataFrame({"text": ["a quiet song", "a loud song"], "tempo": [60.0, 90.0]})
-        >>> columns = [TableColumn("text", kind=Kind("text")), TableColumn("tempo", kind=Kind("number"))]
-        >>> encoder = TableEncoder.learn(rows, columns)
+        >>> encoder = TableEncoder.learn(rows, {"text": Kind("text"), "tempo": Kind("number")})
         >>> encoder.feature_names
         ['text=song', 'text=loud', 'text=quiet', 'tempo']
         """
         made = []
-        for one in columns:
-            kind = one.kind or Kind("number")
-            cells = _in_64_bits(rows[one.name], one.name) if kind.name == "number" else rows[one.name]
-            made.append(FeatureColumn.learn(one.name, kind, cells))
+        for name, kind in kinds.items():
+            cells = _in_64_bits(rows[name], name) if kind.name == "number" else rows[name]
+            made.append(FeatureColumn.learn(name, kind, cells))
         sparse = any(column.is_text for column in made)
-        return cls(tuple(made), tuple(labels), tuple(dropped), "impute", sparse, dict(reading), learned=True)
+        return cls(tuple(made), tuple(labels), tuple(dropped), sparse, dict(reading), learned=True)
 
     @classmethod
     def of(
-        cls,
-        raw: RawData,
-        dropped: Sequence[str] = (),
-        missing: str = "error",
-        reading: Mapping[str, Any] = MappingProxyType({}),
+        cls, raw: RawData, dropped: Sequence[str] = (), reading: Mapping[str, Any] = MappingProxyType({})
     ) -> TableEncoder:
-        """Return the encoder of the rows of a file.
+        """Return the encoder of the rows of a file that is a matrix.
 
         Parameters
         ----------
         raw : RawData
-            The training rows, missing values kept as NaN.
+            The training rows.
         dropped : sequence of str
             Columns that the reader left out.
-        missing : {"error", "keep", "impute"}
-            The reader's option.
         reading : mapping
             Options of the reader for files of new rows.
         """
-        fill = fill_values(raw)
         columns, start = [], 0
         spans = {first: (name, stop) for name, first, stop in raw.nominal}
         while start < len(raw.feature_names):
             name, stop = spans.get(start, (raw.feature_names[start], start + 1))
             if raw.feature_names[start] == name:
-                value = None if np.isnan(fill[start]) else float(fill[start])
-                columns.append(FeatureColumn(name, None, value))
+                columns.append(FeatureColumn(name))
             else:
                 values = tuple(text[len(name) + 1 :] for text in raw.feature_names[start:stop])
-                here = fill[start:stop]
-                most = None if np.isnan(here).any() else values[int(here.argmax())]
-                columns.append(FeatureColumn(name, values, most, Kind("category")))
+                columns.append(FeatureColumn(name, values, None, Kind("category")))
             start = stop
         labels = tuple(map(str, raw.label_names))
-        return cls(tuple(columns), labels, tuple(dropped), missing, sp.issparse(raw.X), dict(reading))
+        return cls(tuple(columns), labels, tuple(dropped), sp.issparse(raw.X), dict(reading))
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """The kinds of the columns."""
+        return {column.name: column.kind for column in self.columns}
 
     @property
     def names(self) -> list[str]:
@@ -258,16 +247,16 @@ class TableEncoder:
         return replace(self, columns=tuple(columns))
 
     def read(self, path: PathLike) -> pd.DataFrame:
-        """Return the rows of a file as :meth:`encode` takes them, see :func:`multilab.datasets.read_frames`.
+        """Return the rows of a file as :meth:`encode` takes them.
 
         Labels are 0 and 1 however the file writes them, NaN where one was not observed; a column of tags becomes the
         columns of the labels.
         """
         form = {name: self.reading[name] for name in ("encoding", "header", "decimal") if name in self.reading}
-        options = form if file_format(path) == "csv" else {}
-        as_text = (*self.text_columns, *self.dropped)
+        as_text = dict.fromkeys((*self.text_columns, *self.dropped), "text")
+        reading = Reading(columns=as_text, **(form if file_format(path) == "csv" else {}))
         known = {*self.names, *self.dropped, *(() if "tags" in self.reading else self.labels)}
-        rows = read_frames(path, labelled=False, text_columns=as_text, known=known, **options).features
+        rows = read_rows(path, reading, known).frame
         if (column := self.reading.get("tags")) in rows.columns:
             cells = [text or "" for text in cell_texts(rows.pop(column))]
             tags = known_tags(cells, set(self.labels), self.reading.get("separator"))
@@ -345,10 +334,9 @@ class TableEncoder:
             if block.unreadable:
                 notes.unreadable[column.name] = block.unreadable
             if block.absent.any() and not column.is_text:
-                if self.learned or self._filled(column, block.absent):
-                    notes.imputed[column.name] = int(block.absent.sum())
-                else:
-                    block.X[block.absent] = np.nan
+                if not self.learned:
+                    self._refuse_missing(column, block.absent)
+                notes.imputed[column.name] = int(block.absent.sum())
             blocks.append(sp.csr_array(block.X) if self.sparse else block.X)
         if self.sparse:
             X = canonical_csr(sp.hstack(blocks)) if blocks else sp.csr_array((n, 0))
@@ -356,16 +344,12 @@ class TableEncoder:
             X = np.ascontiguousarray(np.hstack(blocks)) + 0.0 if blocks else np.empty((n, 0))
         return replace(notes, X=X)
 
-    def _filled(self, column: FeatureColumn, absent: np.ndarray) -> bool:
-        """Return whether missing values are imputed, or kept; refuse them where the reader does."""
-        if self.missing == "keep":
-            return False
-        if self.missing == "impute" and column.fill is not None:
-            return True
+    def _refuse_missing(self, column: FeatureColumn, absent: np.ndarray) -> None:
+        """Refuse missing values of an encoder that has not learned what they become."""
         row = int(np.flatnonzero(absent)[0]) + 1
         raise DatasetError(
             f"column {column.name[:60]!r} has {int(absent.sum())} missing values, the first in row {row}; the training "
-            "data had none: fill them in, or fit with missing: impute in the dataset's card"
+            "data had none: fill them in"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -400,7 +384,6 @@ class TableEncoder:
             columns,
             tuple(known["labels"]),
             tuple(known["dropped"]),
-            known["missing"],
             known["sparse"],
             dict(known.get("reading", {})),
             known.get("learned", False),
@@ -436,7 +419,6 @@ class _Encoder(TypedDict):
     columns: list[_Column]
     labels: list[str]
     dropped: list[str]
-    missing: Literal["error", "keep", "impute"]
     sparse: bool
     reading: NotRequired[_Reading]
     learned: NotRequired[bool]
@@ -479,14 +461,14 @@ def encoder_of(name: str) -> TableEncoder:
     return encoder_with_rows(name)[0]
 
 
-def texts_of(columns: Sequence[TableColumn | FeatureColumn]) -> list[str]:
+def texts_of(kinds: Mapping[str, Kind]) -> list[str]:
     """Return the names of the columns of free text that have no character n-grams."""
-    return [column.name for column in columns if column.kind == Kind("text")]
+    return [name for name, kind in kinds.items() if kind == Kind("text")]
 
 
-def with_grams(columns: Sequence[TableColumn]) -> list[TableColumn]:
-    """Return columns of which those of text have character n-grams in addition to words."""
-    return [replace(one, kind=Kind("text", "chars")) if one.kind == Kind("text") else one for one in columns]
+def with_grams(kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+    """Return kinds of columns in which those of text have character n-grams in addition to words."""
+    return {name: Kind("text", "chars") if kind == Kind("text") else kind for name, kind in kinds.items()}
 
 
 def encoder_with_rows(name: str, *, chars: bool = False) -> tuple[TableEncoder, RawData | Dataset]:
@@ -498,18 +480,17 @@ def encoder_with_rows(name: str, *, chars: bool = False) -> tuple[TableEncoder, 
     if wanted.generator is not None:
         generated = generate(wanted.generator)
         return TableEncoder.of(generated), generated
-    dropped = [*names_to_drop(wanted.reader.get("drop"))]
-    dropped += [str(wanted.reader[name]) for name in ("tags", "item", "tag", "on", "groups") if name in wanted.reader]
-    kept = ("encoding", "header", "decimal", "tags", "separator", "missing_labels")
-    reading = {name: value for name, value in wanted.reader.items() if name in kept}
+    reader = wanted.reader
+    dropped = [*reader.dropped, *reader.own_columns]
+    reading = reader.given(("encoding", "header", "decimal", "tags", "separator", "missing_labels"))
     data = load(name)
-    if data.columns is not None:
-        columns = with_grams(data.columns) if chars else data.columns
-        encoder = TableEncoder.learn(data.X, columns, data.label_names, dropped, reading)
-        return replace(encoder, embeddings=embeddings_of(wanted.reader.get("columns"))), data
+    if data.kinds is not None:
+        kinds = with_grams(data.kinds) if chars else data.kinds
+        encoder = TableEncoder.learn(data.X, kinds, data.label_names, dropped, reading)
+        return replace(encoder, embeddings=embeddings_of(reader.columns)), data
     paths = {one.file.role: one.path for one in find_files(wanted)}
-    raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
-    return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error"), reading), raw
+    raw, _ = _from_files(paths, wanted.reader_options)
+    return TableEncoder.of(raw, dropped, reading), raw
 
 
 def _label(cells: pd.Series, unobserved: bool) -> Any:
@@ -517,17 +498,11 @@ def _label(cells: pd.Series, unobserved: bool) -> Any:
 
     A blank was not observed if the training file has such labels; otherwise it is what the reader makes of it.
     """
-    absent = cells.isna().to_numpy()
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        known = label_meaning([*cells.cat.categories, *([""] if absent.any() else [])])
-        if known is None:
-            return cells
-        values = np.array(known[0])[cells.cat.codes]  # the code of a missing cell is -1, the last
-    else:
-        values = cells.to_numpy(dtype=np.float64, copy=True)
-        read_label_numbers(values)
+    values, _, fault = label_values(cells, "", True)
+    if fault:
+        return cells
     if unobserved:
-        values[absent] = np.nan
+        values[cells.isna().to_numpy()] = np.nan
     return values
 
 

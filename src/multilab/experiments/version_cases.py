@@ -376,9 +376,9 @@ def _generated(name: str, k: int | None = None) -> Numbers:
 
 def _encodings() -> Numbers:
     data = load("table")
-    words, chars = data.columns or (), with_grams(data.columns or ())
+    words, chars = data.kinds or {}, with_grams(data.kinds or {})
     encoded = {
-        name: TableEncoder.learn(data.X[:80], columns, data.label_names).encode(data.X).X
-        for name, columns in (("words", words), ("chars", chars))
+        name: TableEncoder.learn(data.X[:80], kinds, data.label_names).encode(data.X).X
+        for name, kinds in (("words", words), ("chars", chars))
     }
     return _sums(Y=data.Y, **encoded)

@@ -59,7 +59,7 @@ def predict_file(
             batches = table.batches(also=copied.column_names)
             for start, rows in ProgressBar("predicting")(batches, table.n_rows, lambda batch: batch[1].num_rows):
                 try:
-                    encoded = model.encode(table.coded(rows, start).frames()[0], strict=strict)
+                    encoded = model.encode(table.frame(rows), strict=strict)
                 except DatasetError as error:
                     where = f"in rows {start + 1} to {start + rows.num_rows}, counted from the first of these"
                     raise DatasetError(f"{error.reason} ({where})", path) from None

@@ -271,7 +271,7 @@ def fitted_model(
     objective, calibration, cost = (settings.get(key) for key in ("objective", "calibration", "cost"))
     data = datasets.load(name)
     encoder, raw = encoder_with_rows(name, chars=has_grams(cell.split_ref))
-    if data.columns is None and encoder.width != data.X.shape[1]:
+    if data.kinds is None and encoder.width != data.X.shape[1]:
         raise DeploymentError(f"{name}: the encoder makes {encoder.width} columns, the data has {data.X.shape[1]}")
     result = fit_on_all_rows(cell, store, progress)
     evaluation = {
@@ -385,7 +385,7 @@ def dataset_description(name: str) -> dict[str, Any]:
         "licence": entry.licence,
         "citation": entry.citation,
         "notes": entry.notes,
-        "reader": entry.reader,
+        "reader": entry.reader.given(),
     }
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from sklearn.base import clone
 
@@ -21,12 +20,11 @@ from multilab.cells.progress import ProgressBar
 from multilab.core import MultilabError
 from multilab.core.shell import command
 from multilab.core.text import excerpt, listed
-from multilab.datasets.columns import LabelOptions, TableColumn
-from multilab.datasets.dataset import table_frame
-from multilab.datasets.kinds import Kind
+from multilab.datasets.options import reading_of
 from multilab.datasets.parquet_table import BATCH_ROWS, ParquetTable
-from multilab.datasets.reading_plan import choose_kinds
+from multilab.datasets.reading_plan import named_labels
 from multilab.datasets.table_encoder import TableEncoder
+from multilab.datasets.tables import choose_kinds
 from multilab.methods.base import BatchClassifier
 from multilab.methods.discovery import all_estimators
 from multilab.metrics import score_all
@@ -60,9 +58,8 @@ def large_table(path: str, reader: Mapping[str, Any]) -> ParquetTable:
     if unknown := [name for name in reader if name not in _READER]:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in unknown)
         raise DeploymentError(f"{path} is read in batches of rows, which have no option {options}")
-    labels = LabelOptions(**{name: value for name, value in reader.items() if name not in ("drop", "columns")})
-    as_text = [name for name, kind in reader.get("columns", {}).items() if not kind.startswith("number")]
-    return ParquetTable(path, labels, reader.get("drop", ()), as_text)
+    reading = reading_of(reader, path)
+    return ParquetTable(path, named_labels(reading, path), reading.dropped, reading.text_columns)
 
 
 def check_streamed(method: Method) -> None:
@@ -130,7 +127,7 @@ class _TrainingBatches:
         for start, rows in _shown(self.table, "learning"):
             mask = self.kept[start : start + rows.num_rows]
             if mask.any():
-                yield self.rows_of(rows.filter(pa.array(mask)), start)
+                yield self.rows_of(rows.filter(pa.array(mask)))
 
 
 def _shown(table: ParquetTable, title: str) -> Iterator[tuple[int, pa.Table]]:
@@ -158,21 +155,20 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     seed, reader = int(settings["seed"]), dict(settings["reader"])
     drawn, digest = _Drawn.of(table, seed), table.digest()
     n_held, n_train = len(drawn.held), table.n_rows - len(drawn.held)
-    kinds = choose_kinds(table.coded(drawn.sample_rows), reader.get("columns", {}), table.path)
-    sample = _frame(table, drawn.sample_rows, kinds)
-    columns = [TableColumn(name, kind=kind) for name, kind in kinds.items()]
-    encoder = TableEncoder.learn(sample, columns, table.label_names, reader.get("drop", ()))
+    sample = table.frame(drawn.sample_rows)
+    kinds = choose_kinds(sample, (), reader.get("columns", {}), table.path)
+    encoder = TableEncoder.learn(sample, kinds, table.label_names, reader.get("drop", ()))
     fitted = estimator_of(method, seed, digest, "all rows", encoder=encoder)
     _try(method.name, fitted, encoder.encode(sample[:_TRIED]).X, table.labels_of(drawn.sample_rows.slice(0, _TRIED)))
 
-    def rows_of(rows: pa.Table, start: int) -> tuple[Any, np.ndarray]:
-        return encoder.encode(_frame(table, rows, kinds, start)).X, table.labels_of(rows)
+    def rows_of(rows: pa.Table) -> tuple[Any, np.ndarray]:
+        return encoder.encode(table.frame(rows)).X, table.labels_of(rows)
 
     batches = _TrainingBatches(table, drawn.held, rows_of)
     fitted.fit_batches(batches, lambda: encoder.encode(sample).X, n_rows=n_train)
     chosen = fitted.named_steps.get("columns")
     width = encoder.width if chosen is None else len(chosen.columns)
-    held_X, held_Y = encoder.encode(_frame(table, drawn.held_rows, kinds)).X, table.labels_of(drawn.held_rows)
+    held_X, held_Y = encoder.encode(table.frame(drawn.held_rows)).X, table.labels_of(drawn.held_rows)
     scores, decisions = predict_rows(fitted, held_X, ProgressBar("scoring"))
     metrics = score_all(held_Y, scores, decisions, conventions=settings["conventions"])
     validated = CrossValidated([], [metrics], n_held / n_train, held_Y, scores, decisions)
@@ -231,11 +227,6 @@ def _try(method: str, model: MethodPipeline, X: Any, Y: np.ndarray) -> None:
         if isinstance(error, MultilabError):
             raise
         raise DeploymentError(f"{method} cannot learn from batches of rows: {excerpt(str(error))}") from None
-
-
-def _frame(table: ParquetTable, rows: pa.Table, kinds: Mapping[str, Kind], start: int = 0) -> pd.DataFrame:
-    raw = table.kept(rows, kinds, start)
-    return table_frame(raw.X, raw.columns or ())
 
 
 def source_of(path: Path) -> tuple[str, str]:
