@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
+from multilab.datasets.dataset import raw_source
+from multilab.datasets.file_access import Limits
+from multilab.datasets.options import reading_of
+from multilab.datasets.raw_data import RawData
+from multilab.datasets.reading import read_content
+
 DENSE = """% a comment
 @relation 'Small: -C 2 -split-number 1' %50
 
@@ -33,3 +42,13 @@ def numeric(rows: str, relation: str = "r: -C 2") -> str:
         f"@relation '{relation}'\n@attribute l1 {{0,1}}\n@attribute l2 numeric\n@attribute x numeric\n"
         f"@attribute y numeric\n@attribute z {{a,b,c}}\n@data\n{rows}"
     )
+
+
+def content(path: str | os.PathLike[str], *, limits: Limits | None = None, **options: Any) -> RawData:
+    """Return what `multilab.datasets.read` finds in a file before it chooses the kinds of the columns."""
+    return raw_source(path, None, limits, options)[0]
+
+
+def card_content(path: str | os.PathLike[str], **options: Any) -> RawData:
+    """Return what a card with these options reads: without kinds of columns, the attributes of ARFF as a matrix."""
+    return read_content(path, reading_of(options, path))
