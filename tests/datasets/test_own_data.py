@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from multilab.datasets.encode import impute
 
 from multilab.datasets import DatasetError, DatasetWarning, check, read
 from multilab.datasets.characteristics import id_like_features
-from multilab.datasets.encode import impute
 from multilab.datasets.raw_data import RawData
 
 
