@@ -215,6 +215,13 @@ class _Records(NamedTuple):
             start = self.octets.find(b"\n", start) + 1 or len(self.octets)
         return _Records(self.octets, start, self.lines + reader.line_num, self.delimiter)
 
+    def begins_with(self, width: int) -> bool:
+        """Return whether the first record has a number of fields: pandas takes what is more in all records for it."""
+        try:
+            return len(next(self.reader(), ())) == width
+        except csv.Error:
+            return False
+
     def has_plain_quotes(self) -> bool:
         """Return whether every quote begins or ends a complete field, or is one of two for a quote inside of it."""
         if self.octets.startswith(b"\xef\xbb\xbf", self.start):  # pandas leaves out such a mark
@@ -434,7 +441,7 @@ def _cells(
     lines = records.octets.count(b"\n", records.start) + 1
     if width > _MANY_COLUMNS and lines < _CHUNK_ROWS:
         return _wide_cells(records, width, kept, as_text, path, limits, known)
-    if width > 1 and records.has_plain_quotes():
+    if width > 1 and records.begins_with(width) and records.has_plain_quotes():
         require_cells(lines - 1, len(kept), "the table", path, limits)
         cells = _Cells(records, records, width, kept)
         if _fill(cells, lines, as_text):
