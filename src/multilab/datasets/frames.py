@@ -221,7 +221,8 @@ def _column(series: pd.Series, label: str, as_text: bool, name: PathLike) -> np.
     """Return the cells of a column as numbers or as a categorical of texts."""
     kind = series.dtype.subtype if isinstance(series.dtype, pd.SparseDtype) else series.dtype
     if isinstance(kind, pd.CategoricalDtype):
-        known = kind.categories.tolist()
+        series = series.cat.remove_unused_categories()  # which no row has
+        known = series.cat.categories.tolist()
         texts = known if all(isinstance(text, str) for text in known) else [cell_text(value) or "" for value in known]
         return column_of_texts(*stripped(texts, series.cat.codes.to_numpy()), as_text)
     if types.is_string_dtype(kind) and not types.is_object_dtype(kind):
