@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,19 +21,18 @@ from multilab.datasets.columns import canonical_csr, dropped_note, positions_lef
 from multilab.datasets.embeddings import check_named
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, plain_name, require_file
-from multilab.datasets.frames import Rows, as_pandas, tidy
+from multilab.datasets.frames import Rows, as_pandas, texts_of_column, tidy
 from multilab.datasets.joining import joined_rows
 from multilab.datasets.kinds import Kind
-from multilab.datasets.options import FILES, LABELS, TAGS, check_format, reading_of, takes_reading
+from multilab.datasets.options import FILES, LABELS, TABLES, TAGS, check_format, reading_of, takes_reading
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import missing_error, raw_content, read_content
+from multilab.datasets.reading import file_format, missing_error, raw_content, read_content
 from multilab.datasets.reading_plan import named_labels, with_labels_xml
 from multilab.datasets.synthetic import generate
 from multilab.datasets.tables import table_of, with_kinds
 
 Indices = tuple[np.ndarray, np.ndarray]
 NamedSplits = dict[str, Indices]
-_OF_TABLES = {"columns", "tags", "item", "groups"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,10 +197,11 @@ def read(source: Any, *, name: str | None = None, limits: Limits | None = None, 
     ([120.0, nan], ['C', 'D'], [[1, 0], [0, 1]])
     """
     raw, called = raw_source(source, name, limits, options)
+    where = source if isinstance(source, str | os.PathLike) else called
     if isinstance(raw.X, pd.DataFrame):
-        raw = with_kinds(raw, options.get("columns") or {}, called)
+        raw = with_kinds(raw, options.get("columns") or {}, where)
     elif raw.missing_values:
-        raise missing_error(raw, called)
+        raise missing_error(raw, where)
     splits = {} if raw.train_rows is None else {"official": _first(raw.train_rows, raw.Y.shape[0])}
     return Dataset._from_raw(str(called), raw, splits, describe(raw))
 
@@ -220,19 +220,16 @@ def raw_source(source: Any, name: str | None, limits: Limits | None, options: Ma
             "column that holds them"
         )
     check_format(reading, "frame", called)
-    dropped = set(reading.dropped)
 
-    def rows_of(frame: Any, skip: Collection[str]) -> Rows:
+    def rows_of(frame: Any, drop: Sequence[str] = ()) -> Rows:
         frame = as_pandas(frame, called)
-        return Rows(tidy(frame, called, limits, reading.text_columns, skip))
+        names = [str(column).strip() for column in frame.columns]
+        left_out = set(names) - {names[j] for j in positions_left(names, drop, called)}
+        return Rows(tidy(frame, called, limits, reading.text_columns, left_out), tuple(dropped_note(drop, names)))
 
     if not reading.given(("test", "join", "vectors")):
-        names = [str(column).strip() for column in as_pandas(source, called).columns]
-        positions_left(names, reading.dropped, called)
-        rows = rows_of(source, dropped)
-        rows = Rows(rows.frame, tuple(dropped_note(reading.dropped, names)))
-        return table_of(rows, reading, called, limits), called
-    rows, train_rows = joined_rows(rows_of(source, ()), reading, called, lambda one: rows_of(one, ()), limits)
+        return table_of(rows_of(source, reading.dropped), reading, called, limits), called
+    rows, train_rows = joined_rows(rows_of(source), reading, called, rows_of, limits)
     return table_of(rows, reading, called, limits, train_rows), called
 
 
@@ -287,15 +284,18 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
         if raw.train_rows is None:
             raise DatasetError("has no training and test set", paths["train+test"])
         return raw, _first(raw.train_rows, raw.Y.shape[0])
-    if "full" not in paths and ({"labels", "vectors"} & set(paths) or _OF_TABLES & set(reader)):
+    first = paths["full" if "full" in paths else "train"]
+    is_table = (reader.get("format") or file_format(first)) in TABLES or "columns" in reader
+    if is_table and "full" not in paths:
         raw = _read(paths, "train", {**reader, "test": paths["test"]})  # tags and kinds are those of all rows
         return raw, _first(int(raw.train_rows or 0), raw.Y.shape[0])
-    roles = [role for role in ("full", "train", "test") if role in paths]
-    files = [_read(paths, role, reader) for role in roles]
+    files = list[RawData]()
+    for role in (role for role in ("full", "train", "test") if role in paths):
+        files.append(_read(paths, role, {**reader, "columns": files[0].columns} if is_table and files else reader))
     if "full" in paths:
         if len(files) == 1:
             return files[0], None
-        train, test = _matched(files[0], files[1:], [paths["train"], paths["test"]])
+        train, test = _matched(files, [paths["train"], paths["test"]])
         return files[0], (train, test)
     head, tail = files
     _require_same_columns(head, tail, paths["test"])
@@ -349,14 +349,16 @@ def _require_same_columns(one: RawData, other: RawData, path: Path) -> None:
         raise DatasetError("one file of the set has sparse rows and another dense ones", path)
 
 
-def _matched(full: RawData, files: list[RawData], paths: list[Path]) -> list[np.ndarray]:
-    """Return the row indices in ``full`` of each file; equal rows in order of appearance."""
+def _matched(files: list[RawData], paths: list[Path]) -> list[np.ndarray]:
+    """Return the row indices in the first file of each other one; equal rows in order of appearance."""
+    for file, path in zip(files[1:], paths, strict=True):
+        _require_same_columns(files[0], file, path)
+    full, *files = _comparable(files)
     waiting: dict[bytes, deque[int]] = defaultdict(deque)
     for row, key in enumerate(_row_keys(full)):
         waiting[key].append(row)
     matched = []
     for file, path in zip(files, paths, strict=True):
-        _require_same_columns(full, file, path)
         rows = np.empty(file.Y.shape[0], dtype=np.int64)
         for i, key in enumerate(_row_keys(file)):
             if not waiting[key]:
@@ -364,6 +366,24 @@ def _matched(full: RawData, files: list[RawData], paths: list[Path]) -> list[np.
             rows[i] = waiting[key].popleft()
         matched.append(rows)
     return matched
+
+
+def _comparable(files: list[RawData]) -> list[RawData]:
+    """Return tables as matrices in which equal cells have equal numbers; matrices as they are."""
+    if files[0].kinds is None:
+        return files
+    columns = list[np.ndarray]()
+    for name, kind in files[0].kinds.items():
+        cells = pd.concat([file.X[name] for file in files], ignore_index=True)
+        if cells.dtype == np.float64:
+            columns.append(cells.to_numpy())
+            continue
+        texts, codes = texts_of_column(cells)  # a number in one file may be a text in another one
+        numbers = kind.numbers(texts)[0] if kind.name in ("number", "date") else np.arange(len(texts))
+        columns.append(np.append(numbers, np.nan)[codes])
+    X = np.column_stack(columns) + 0.0  # no -0.0
+    starts = np.cumsum([file.Y.shape[0] for file in files])[:-1]
+    return [replace(file, X=part) for file, part in zip(files, np.split(X, starts), strict=True)]
 
 
 def _row_keys(raw: RawData) -> list[bytes]:

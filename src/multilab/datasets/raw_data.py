@@ -60,3 +60,11 @@ class RawData:
     groups: np.ndarray | None = None
     grouped: tuple[str, ...] = ()
     embeddings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The kinds of the columns of a table as the option ``columns`` has them."""
+        kinds = {name: str(kind) for name, kind in (self.kinds or {}).items()}
+        return {name: kind for name, kind in kinds.items() if name.partition("[")[0] not in self.embeddings} | dict(
+            self.embeddings
+        )

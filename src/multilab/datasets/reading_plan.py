@@ -107,9 +107,7 @@ def plan_reading(path: PathLike, **options: Any) -> ReadingPlan:
     raw, left_out, profile = profiled(raw_content(path, counted), path)
     if isinstance(raw.X, pd.DataFrame):
         raw = with_kinds(raw, reading.columns or {}, path)
-        own = {name: str(kind) for name, kind in (raw.kinds or {}).items()}
-        written = {name: kind for name, kind in own.items() if name.partition("[")[0] not in raw.embeddings}
-        reading = replace(reading, columns=written | dict(raw.embeddings))
+        reading = replace(reading, columns=raw.columns)
     if raw.Y.dtype == np.int8 and (raw.Y < 0).any():
         reading = replace(reading, missing_labels="keep")
     reading = replace(reading, drop=[*reading.dropped, *left_out] or None)
