@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
+from typing import Any
 
 import pytest
 import yaml
 
 from multilab.datasets import DatasetError, card, cards, load, prepare, prepared_meta, read
-from multilab.datasets.card_file import ReaderOptions
 
 SHA = "ab" * 32
 COMMIT = "0123456789" * 4
@@ -153,9 +153,32 @@ def test_one_name_in_two_folders_is_refused(own_cards):
         card("emotions")
 
 
-def test_reader_options_are_those_of_the_reader():
-    mine = {"path", "labels_xml", "test", "join", "vectors", "limits"}  # the card's files say all but the last
-    assert set(ReaderOptions.__annotations__) == set(inspect.signature(read).parameters) - mine
+def test_reader_options_are_those_of_the_reader(own_cards):
+    """A card may have each option of `read` that is no file of its own, and of a value that `read` takes."""
+    not_of_cards = {"source", "name", "limits", "labels_xml", "test", "join", "vectors"}  # the last four: `files`
+    options = set(inspect.signature(read).parameters) - not_of_cards
+    examples: dict[str, Any] = {
+        "header": True,
+        "columns": {"a": "text"},
+        "keys": {"data": "A"},
+        "missing_labels": "keep",
+        "decimal": ",",
+        "on_bad_lines": "skip",
+        "format": "csv",
+        "encoding": "cp1252",
+        "first_feature": 0,
+        "first_label": 1,
+        **dict.fromkeys(("min_count", "labels_first", "labels_last", "n_features"), 1),
+        **{option: ["a"] for option in ("label_columns", "label_names", "drop")},
+    }
+    for option in options:
+        value = examples.get(option, "a")
+        own_cards("mine", title="T", files=[FILE], reader={option: value})
+        assert card("mine").reader.given() == {option: value}
+    for option in not_of_cards:
+        own_cards("mine", title="T", files=[FILE], reader={option: "a"})
+        with pytest.raises(DatasetError, match=f"reader: unknown key '{option}'"):
+            card("mine")
 
 
 def test_a_throw_away_card_works_without_another_edit(tmp_path, monkeypatch):
@@ -176,7 +199,7 @@ def test_a_throw_away_card_works_without_another_edit(tmp_path, monkeypatch):
     )
     assert "weather" in cards()
     dataset = load("weather")
-    assert dataset.X.tolist() == [[1.5, 3], [2, 0.5], [0, 4]]
+    assert dataset.X.to_numpy().tolist() == [[1.5, 3], [2, 0.5], [0, 4]]
     assert dataset.Y.tolist() == [[1, 0], [0, 0], [0, 1]]
     assert dataset.splits["official"][0].tolist() == [0, 1]
     meta = prepare("weather").meta
@@ -185,7 +208,7 @@ def test_a_throw_away_card_works_without_another_edit(tmp_path, monkeypatch):
     # Without a checksum in the card, the content of the file is the identity.
     (folders[1] / "weather.csv").write_text("wind,sun,rain,warm\n1.5,3,1,0\n2,0.5,0,0\n0,9,0,1\n", "utf-8")
     assert prepared_meta("weather") is None
-    assert load("weather").X[2, 1] == 9
+    assert load("weather").X["sun"][2] == 9
     (folders[1] / "weather.csv").unlink()
     assert prepared_meta("weather") is None
     with pytest.raises(DatasetError, match=r"weather\.csv was not found"):

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.own_files import raw_of, saved
+from helpers.own_files import saved
+from helpers.readers_samples import content
 from multilab.cli import main
 from multilab.datasets import Dataset, DatasetError, add_dataset, card, encoder_of, load, read, register_file
 from multilab.model_selection import IterativeStratifiedGroupKFold, make_splits, splits
@@ -48,7 +49,7 @@ def test_the_second_file_may_have_another_format(kind, folder):
 
 def test_a_second_file_with_a_row_for_each_item_and_tag(folder):
     Path("tags.csv").write_text("id,tag\n3,happy\n007,sad\n3,calm\n99,sad\n")
-    raw = raw_of("songs.csv", join="tags.csv", on="id", item="id", tag="tag", drop="singer")
+    raw = content("songs.csv", join="tags.csv", on="id", item="id", tag="tag", drop="singer")
     assert (raw.label_names, raw.Y.tolist()) == (["calm", "happy", "sad"], [[0, 0, 1], [0, 0, 0], [1, 1, 0]])
     assert raw.X["tempo"].tolist() == [120, 60, 90]
     assert "join: 1 keys of tags.csv are in no row of songs.csv" in raw.notes
@@ -111,11 +112,11 @@ def test_a_test_file_with_other_columns_is_refused(test, message, folder):
 def test_labels_of_training_and_test_rows_in_one_file(folder):
     Path("more.csv").write_text("id,tempo,singer\n55,70,cat\n")
     Path("moods.csv").write_text(MOODS + "55,yes,no\n")
-    raw = raw_of("songs.csv", test="more.csv", join="moods.csv", on="id", labels_last=2)
+    raw = content("songs.csv", test="more.csv", join="moods.csv", on="id", labels_last=2)
     assert (raw.train_rows, raw.Y.tolist()) == (3, [[0, 1], [0, 0], [1, 0], [1, 0]])
     Path("tags.csv").write_text("id,tag\n3,happy\n3,calm\n55,calm\n")
     options = {"item": "id", "tag": "tag", "drop": "singer"}
-    raw = raw_of("songs.csv", test="more.csv", join="tags.csv", on="id", **options)
+    raw = content("songs.csv", test="more.csv", join="tags.csv", on="id", **options)
     assert (raw.train_rows, raw.Y.tolist()) == (3, [[0, 0], [0, 0], [1, 1], [1, 0]])
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.own_files import raw_of, saved
+from helpers.own_files import saved
+from helpers.readers_samples import content
 from multilab.datasets import Dataset, DatasetError, add_dataset, encoder_of, load, plan_reading, read
 from multilab.datasets.labels import split_tags
 from multilab.datasets.reading import file_format
@@ -36,7 +37,7 @@ def write(folder, name, text, **options):
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "xlsx"])
 def test_tags_of_a_column(cells, kind, tmp_path):
     frame = pd.DataFrame({"x": np.ravel(X), "tags": cells})
-    raw = raw_of(saved(frame, tmp_path, kind), tags="tags")
+    raw = content(saved(frame, tmp_path, kind), tags="tags")
     assert raw.label_names == ["blue", "red"]
     assert raw.Y.tolist() == EXPECTED
     assert raw.Y.dtype == np.uint8
@@ -82,7 +83,7 @@ def test_two_separators_or_blanks_are_asked_for(tmp_path):
 
 def test_rare_tags_are_left_out_and_listed(tmp_path):
     path = write(tmp_path, "set.csv", "x,tags\n1,a|b\n2,a\n3,a|c\n4,c\n")
-    raw = raw_of(path, tags="tags", min_count=2)
+    raw = content(path, tags="tags", min_count=2)
     assert (raw.label_names, raw.Y.tolist()) == (["a", "c"], [[1, 0], [1, 0], [1, 1], [0, 1]])
     assert "left out, fewer than 2 rows: b (1)" in raw.notes
     with pytest.raises(DatasetError, match="no tag has 9 rows or more"):
@@ -145,7 +146,7 @@ def test_values_of_labels(cells, values, note, kind, tmp_path):
     if kind == "frame":
         raw = Dataset.from_frame(frame, labels=["y"])
     else:
-        raw = raw_of(saved(frame, tmp_path, kind), labels_last=1)
+        raw = content(saved(frame, tmp_path, kind), labels_last=1)
         assert raw.notes == (() if note is None else (f"labels 'y': {note}",))
     assert raw.Y.ravel().tolist() == values
 
@@ -192,7 +193,7 @@ def test_a_table_of_tags_is_added_and_loaded_by_its_name(tmp_path, monkeypatch):
 
 def test_utf_16_with_tabs_in_a_txt_file(tmp_path):
     path = write(tmp_path, "set.txt", "town\tx\tl\nKöln\t1\tyes\nŁódź\t2\tno\n", encoding="utf-16")
-    raw = raw_of(path, labels_last=1)
+    raw = content(path, labels_last=1)
     assert raw.X["town"].tolist() == ["Köln", "Łódź"]
     assert raw.Y.tolist() == [[1], [0]]
     assert "the text is UTF-16" in raw.notes
@@ -230,7 +231,7 @@ def test_what_is_no_list_is_a_tag():
 
 def test_empty_columns_without_a_name_at_the_end(tmp_path):
     path = write(tmp_path, "set.csv", "x,l,,\n1,0,,\n2,1, ,\n")
-    raw = raw_of(path, label_columns="l")
+    raw = content(path, label_columns="l")
     assert (raw.feature_names, raw.X.to_numpy().tolist()) == (["x"], [[1], [2]])
     assert "left out, neither names nor cells: the last 2 columns" in raw.notes
     raw = read(write(tmp_path, "set.csv", "x,l,,\n1,0,,5\n2,1,,7\n"), label_columns="l")
@@ -341,7 +342,7 @@ def test_numbers_as_values_of_labels(kind, tmp_path):
     if kind == "frame":
         raw = Dataset.from_frame(frame, labels=["sign", "one", "both"])
     else:
-        raw = raw_of(saved(frame, tmp_path, kind), labels_last=3)
+        raw = content(saved(frame, tmp_path, kind), labels_last=3)
         assert raw.notes == ("labels 'sign': '1' and '-1' read as 1 and 0", "labels 'one': a blank means no")
     assert raw.Y.T.tolist() == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 0, 0, 1]]
     pd.testing.assert_frame_equal(frame, before)

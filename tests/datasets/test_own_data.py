@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from helpers.own_files import raw_of
+from helpers.readers_samples import content
 from multilab.datasets import DatasetError, DatasetWarning, check, read
 
 
@@ -58,7 +58,7 @@ def test_the_index_of_a_parquet_file_is_no_feature(index, dropped, tmp_path):
     frame.to_parquet(tmp_path / "set.parquet")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        raw = raw_of(tmp_path / "set.parquet", label_prefix="l_")
+        raw = content(tmp_path / "set.parquet", label_prefix="l_")
     assert raw.feature_names == ["width", "count"]
     np.testing.assert_array_equal(raw.X, frame[["width", "count"]])
     messages = [str(one.message) for one in caught if one.category is DatasetWarning]
@@ -76,7 +76,7 @@ def test_metadata_that_pandas_did_not_write_is_ignored(tmp_path):
     columns = pa.table({"x.y": [1, 2], "x": [3, 4], "l": [0, 1]})
     for metadata in (b"no JSON", b"[1]", b'{"index_columns": 3}', b'{"index_columns": [{"kind": "range"}, 7, "z"]}'):
         parquet.write_table(columns.replace_schema_metadata({b"pandas": metadata}), tmp_path / "set.parquet")
-        raw = raw_of(tmp_path / "set.parquet", labels_last=1)
+        raw = content(tmp_path / "set.parquet", labels_last=1)
         assert raw.X.to_numpy().tolist() == [[1, 3], [2, 4]]
         assert raw.notes == ()
     data = read(tmp_path / "set.parquet", labels_last=1, drop="x.y")
@@ -155,7 +155,7 @@ def test_single_bad_bytes_in_a_file_of_utf8_are_kept_as_such_and_their_lines_nam
     rows = "city,lab_a,lab_b\nKöln,0,1\nŁódź,1,0\nKöln,1,1\n".encode()
     path = write(rows + b"M\xe1laga,0,0\n", "set.csv")
     cities = ["Köln", "Łódź", "Köln", "M\N{REPLACEMENT CHARACTER}laga"]
-    raw = raw_of(path, labels_last=2)
+    raw = content(path, labels_last=2)
     assert raw.X["city"].tolist() == cities
     assert "bytes that are not UTF-8 were read as an unknown character: line 5" in raw.notes
     mostly_wrong = write(rows + b"M\xe1laga,0,0\n" * 5, "wrong.csv")
@@ -171,13 +171,13 @@ def test_single_bad_bytes_in_a_file_of_utf8_are_kept_as_such_and_their_lines_nam
 
 def test_windows_text_keeps_its_characters(write):
     rows = "price €,“x”,lab_a,lab_b\nKöln,1,0,1\nMálaga,2,1,0\n"
-    raw = raw_of(write(rows.encode("cp1252"), "set.csv"), labels_last=2)
+    raw = content(write(rows.encode("cp1252"), "set.csv"), labels_last=2)
     assert raw.feature_names == ["price €", "“x”"]
     assert raw.X["price €"].tolist() == ["Köln", "Málaga"]
     assert "the text is not UTF-8: read as Windows-1252 (cp1252)" in raw.notes
     refused("byte 0x81 is neither UTF-8 nor Windows-1252", write(b"\x81,l,m\n1,0,1\n2,1,0\n", "set.csv"), labels_last=2)
     arff = "@relation r\n@attribute c {Köln,Bonn}\n@attribute l {0,1}\n@data\nKöln,1\nBonn,0\n".encode("cp1252")
-    raw = raw_of(write(arff, "set.arff"), labels_last=1)
+    raw = content(write(arff, "set.arff"), labels_last=1)
     assert raw.X["c"].tolist() == ["Köln", "Bonn"]
     assert raw.notes == ("the text is not UTF-8: read as Windows-1252 (cp1252)",)
 
@@ -330,13 +330,13 @@ def test_delimiters_are_searched_outside_of_quotes(text, name, write):
 @pytest.mark.parametrize("text_value", ["", "?", "NA", "NaN", "nan", "NAN", "null", "NULL"])
 def test_texts_for_a_missing_value(text_value, write):
     path = write(f"x,y,l\n1,{text_value},1\n2,3,0\n", "set.csv")
-    raw = raw_of(path, labels_last=1)
+    raw = content(path, labels_last=1)
     np.testing.assert_array_equal(raw.X, [[1, np.nan], [2, 3]])
     assert raw.missing_values == check(path, labels_last=1)["missing_values"] == 1
     refused(":2: label 'l' is missing", write(f"x,l\n1,{text_value}\n", "set.csv"), labels_last=1)
     if text_value.lower() in ("nan", "null"):
         arff = "@relation r\n@attribute x numeric\n@attribute l numeric\n@data\n"
-        assert raw_of(write(arff + f"{text_value},1\n2,0\n", "s.arff"), labels_last=1).missing_values == 1
+        assert content(write(arff + f"{text_value},1\n2,0\n", "s.arff"), labels_last=1).missing_values == 1
         refused(":5: label 'l' is missing", write(arff + f"1,{text_value}\n", "s.arff"), labels_last=1)
         sparse = write(arff + f"{{0 2}}\n{{0 {text_value},1 1}}\n", "s.arff")  # a matrix has none
         refused("1 feature values are missing, the first in row 2, feature 'x'", sparse, labels_last=1)
@@ -415,7 +415,7 @@ def test_strings_of_parquet_stay_what_they_are(tmp_path):
 
 def test_columns_are_left_out_on_request(write):
     path = write("id,x,note,l\n1,1,a b,0\n3,0,,1\n", "set.csv")
-    raw = raw_of(path, labels_last=1, drop="id, note")
+    raw = content(path, labels_last=1, drop="id, note")
     assert (raw.X["x"].tolist(), raw.Y.tolist(), raw.feature_names) == ([1, 0], [[0], [1]], ["x"])
     assert raw.notes == ("left out as requested: 'id', 'note'",)
     assert read(path, labels_first=1, drop=["id", "note"]).label_names == ["x"]

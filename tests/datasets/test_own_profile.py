@@ -6,18 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.own_files import raw_of
+from helpers.readers_samples import content
 from multilab.datasets import Dataset, DatasetError, plan_reading, profile_table, read
 from multilab.datasets.raw_data import RawData
 
 
-def content(features, labels):
+def data_of(features, labels):
     return RawData(features, labels.to_numpy(), list(features), list(labels), features.shape[1])
 
 
 def table(**columns):
     frame = pd.DataFrame(columns)
-    return content(frame.drop(columns=["y", "z"]), frame[["y", "z"]].astype(np.uint8))
+    return data_of(frame.drop(columns=["y", "z"]), frame[["y", "z"]].astype(np.uint8))
 
 
 Y = {"y": [1, 0, 1, 0, 1, 0], "z": [0, 0, 1, 1, 1, 0]}
@@ -51,7 +51,7 @@ def test_leaks(name, values, reason):
 
 def test_a_leak_by_a_part_of_the_name():
     frame = pd.DataFrame({"n_tag_rock": [0.5, 2.5, 1], "brocktag": [1.5, 2, 1], "tag_rock": [1, 0, 1]})
-    leaks = profile_table(content(frame[["n_tag_rock", "brocktag"]], frame[["tag_rock"]].astype(np.uint8))).leaks
+    leaks = profile_table(data_of(frame[["n_tag_rock", "brocktag"]], frame[["tag_rock"]].astype(np.uint8))).leaks
     assert leaks == {"n_tag_rock": "its name holds that of the label 'tag_rock'"}
 
 
@@ -65,7 +65,7 @@ def test_duplicate_rows_and_those_with_other_labels():
 def test_identifiers_and_free_text(tmp_path):
     path = tmp_path / "set.csv"
     path.write_text("id,remark,size,y\n" + "".join(f"{i + 7},remark {i},{i % 5},{i % 2}\n" for i in range(30)))
-    profile = profile_table(raw_of(path, labels_last=1))
+    profile = profile_table(content(path, labels_last=1))
     assert profile.identifiers == ["id"]
     assert profile.free_text == {"remark": 30}
     assert profile.text == {}
@@ -75,7 +75,7 @@ def test_identifiers_of_letters_and_categories_that_may_be_free_text(tmp_path):
     path = tmp_path / "set.csv"
     rows = (f"T-{k},order {k % 60} late,{'ab'[k % 2]},{k % 2}\n" for k in range(200))
     path.write_text("id,subject,kind,y\n" + "".join(rows))
-    profile = profile_table(raw_of(path, labels_last=1))
+    profile = profile_table(content(path, labels_last=1))
     assert profile.identifiers == ["id"]
     assert profile.phrases == {"subject": 60}
 
@@ -167,12 +167,12 @@ def test_points_that_may_separate_thousands(tmp_path):
     assert data.kinds["price"].numbers(data.X["price"].tolist())[0].tolist() == [800, 9600, 6500, 90]
     assert read(path, labels_last=2, decimal=",").X["price"].tolist() == [800, 9600, 6500, 90]
     assert plan_reading(path, labels_last=2, decimal=".").reader["decimal"] == "."
-    raw = raw_of(path, labels_last=2)
+    raw = content(path, labels_last=2)
     assert raw.X["price"].tolist() == [800, 9.6, 6.5, 90]
     assert any("'price'" in note for note in raw.notes)
     for cells in ("0.123\n0.450\n0.700", "1.234\n5.670\n9.000", "800\n9.6\n6.5", "1800\n9.600\n6.500"):
         path.write_text("p;y\n" + "\n".join(f"{cell};{k % 2}" for k, cell in enumerate(cells.split())) + "\n")
-        assert raw_of(path, labels_last=1).notes == ()
+        assert content(path, labels_last=1).notes == ()
 
 
 def test_dates_are_dates(tmp_path):
@@ -190,7 +190,7 @@ def test_columns_that_sum_the_labels_up():
     half[np.flatnonzero(some)[::2]] = False
     features = pd.DataFrame({"some": some * 1.0, "none": 1 - some, "n": count, "nearly": nearly * 2, "half": half * 1})
     features["text"] = pd.Categorical(np.where(some, "yes", "no"))
-    assert profile_table(content(features, labels)).leaks == {
+    assert profile_table(data_of(features, labels)).leaks == {
         "some": "it says whether there is any label in every row",
         "none": "it says whether there is any label in every row",
         "n": "it is the number of labels in every row",
@@ -199,9 +199,9 @@ def test_columns_that_sum_the_labels_up():
     }
     hidden = labels.astype(np.int8)
     hidden.iloc[::10, 0] = -1
-    assert "n" in profile_table(content(features, hidden)).leaks
+    assert "n" in profile_table(data_of(features, hidden)).leaks
     independent = pd.DataFrame({"x": rng.integers(0, 2, 300), "k": rng.integers(0, 4, 300)})
-    assert profile_table(content(independent, labels)).leaks == {}
+    assert profile_table(data_of(independent, labels)).leaks == {}
 
 
 def test_missing_labels_are_kept_and_tables_called_txt_are_read(tmp_path):

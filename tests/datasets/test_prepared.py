@@ -14,9 +14,10 @@ import pytest
 import scipy.sparse as sp
 import yaml
 
+from helpers.readers_samples import card_content
 from multilab import datasets
 from multilab.core import data_dir
-from multilab.datasets import DatasetError, describe, load, prepare, prepared_meta, read
+from multilab.datasets import DatasetError, TableEncoder, describe, load, prepare, prepared_meta
 from multilab.datasets.serialisation import write_folder
 from multilab.model_selection import split_digests, splits, stored_splits
 
@@ -78,6 +79,72 @@ def test_without_a_full_file_train_is_followed_by_test(rows, colours):
     assert all(part.dtype == np.int64 for split in dataset.splits.values() for part in split)
 
 
+@pytest.fixture
+def tables(tmp_path):
+    """Return a function that writes a set of one to three CSV files, and its card without kinds of columns."""
+
+    def write(parts: dict[str, list[str]]) -> None:
+        for role, rows in parts.items():
+            (tmp_path / "cards" / f"t-{role}.csv").write_text("size,town,day,y\n" + "\n".join(rows) + "\n", "utf-8")
+        files = [{"role": role, "path": f"t-{role}.csv"} for role in parts]
+        card = {"title": "Towns", "files": files, "reader": {"label_columns": ["y"]}}
+        (tmp_path / "cards" / "towns.yaml").write_text(yaml.safe_dump(card), "utf-8")
+
+    return write
+
+
+TOWNS = ["1,b,1/2/2024,0", ",a,31/1/2024,1", "1,b,1/2/2024,0", "-0.0,,1/3/2024,1", "2.5,c,1/4/2024,0"]
+
+
+def test_official_rows_are_found_in_the_full_table(tables):
+    """The first rows of the parts alone do not tell whether 1/2/2024 is in January; texts have other positions."""
+    tables({"full": TOWNS, "train": [TOWNS[4], TOWNS[0]], "test": [TOWNS[2], TOWNS[3].replace("-0.0", "0"), TOWNS[1]]})
+    dataset = load("towns")
+    assert {name: str(kind) for name, kind in dataset.kinds.items()} == {
+        "size": "number",
+        "town": "category",
+        "day": "date:day",
+    }
+    assert [part.tolist() for part in dataset.splits["official"]] == [[4, 0], [2, 3, 1]]
+
+
+def test_a_table_whose_parts_differ_in_type_is_refused(tables):
+    tables({"full": TOWNS, "train": ["1,2,1/2/2024,0", "1,3,1/2/2024,0"], "test": TOWNS[1:4]})
+    with pytest.raises(DatasetError, match=r"t-train\.csv: row 1 is missing"):
+        load("towns")
+    tables({"full": TOWNS, "train": ["many,b,1/2/2024,0"], "test": TOWNS[1:]})
+    with pytest.raises(DatasetError, match=r"t-train\.csv: column 'size' is of numbers"):
+        load("towns")
+
+
+def test_a_table_in_two_files_has_the_texts_of_both(tables):
+    tables({"train": TOWNS[:2], "test": TOWNS[2:]})
+    dataset = load("towns")
+    assert dataset.X["town"].cat.categories.tolist() == ["a", "b", "c"]
+    assert dataset.X["size"].fillna(-1).tolist() == [1, -1, 1, 0, 2.5]
+    assert dataset.Y.tolist() == [[0], [1], [0], [1], [0]]
+    assert [part.tolist() for part in dataset.splits["official"]] == [[0, 1], [2, 3, 4]]
+    tables({"train": TOWNS[:2], "test": [TOWNS[2], "4,d,1/4/2024,7"]})
+    with pytest.raises(DatasetError, match=r"row 2 of the test rows: .*'y' is 7"):
+        load("towns")
+
+
+@pytest.mark.parametrize("rows", [FULL, SPARSE])
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_kinds_of_columns_make_a_table_of_an_arff_file(parts, rows, colours):
+    train, test = rows[:2], rows[2:]
+    files = [{"full": rows}, {"train": train, "test": test}, {"full": rows, "train": train, "test": test}][parts - 1]
+    colours(files, reader={"columns": {"u": "category", "v": "number", "w": "number"}})
+    dataset = load("colours")
+    assert {name: str(kind) for name, kind in dataset.kinds.items()} == {"u": "category", "v": "number", "w": "number"}
+    assert dataset.X.to_numpy().tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 2.5], [1, 0, 0]]
+    assert dataset.Y.tolist() == [[1, 0], [0, 1], [1, 0], [1, 1], [1, 1]]
+    assert [part.tolist() for part in dataset.splits.get("official", ())] == ([[0, 1], [2, 3, 4]] if parts > 1 else [])
+    encoder = TableEncoder.learn(dataset.X[:2], dataset.kinds)
+    encoded = [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 2.5], [0, 1, 0, 0]]
+    assert encoder.encode(dataset.X).X.tolist() == encoded
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
@@ -127,7 +194,7 @@ def test_a_split_has_one_source(colours):
 def test_the_store_gives_back_what_was_read(rows, colours, tmp_path):
     colours({"full": rows, "train": rows[:2], "test": rows[2:]})
     prepared = prepare("colours")
-    raw = read(tmp_path / "cards" / "c-full.arff", labels_xml=tmp_path / "cards" / "c.xml")
+    raw = card_content(tmp_path / "cards" / "c-full.arff", labels_xml=tmp_path / "cards" / "c.xml")
     dataset = load("colours")
     assert describe(raw).items() <= prepared.meta.items()
     assert prepared_meta("colours") == prepared.meta

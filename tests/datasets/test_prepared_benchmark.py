@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multilab.datasets import card, cards, load, prepare, read
+from helpers.readers_samples import card_content
+from multilab.datasets import card, cards, load, prepare
 from multilab.model_selection import splits
 
 pytestmark = pytest.mark.data
@@ -78,7 +79,7 @@ def test_official_splits_are_the_official_files(name, benchmark_data):
     """Row by row: the indexed rows of the full set are the rows of the files, and every row is used once."""
     dataset = load(name)
     for rows, role in zip(dataset.splits["official"], ("train", "test"), strict=True):
-        raw = read(path_of(name, role), labels_xml=path_of(name, "labels-xml"))
+        raw = card_content(path_of(name, role), labels_xml=path_of(name, "labels-xml"))
         assert np.array_equal(dense(dataset.X[rows]), dense(raw.X))
         assert np.array_equal(dataset.Y[rows], raw.Y)
         assert raw.label_names == dataset.label_names
@@ -115,7 +116,7 @@ def test_sets_whose_parts_follow_each_other(name, benchmark_data):
 def test_the_meka_editions_hold_the_same_rows(benchmark_data):
     for name in ("scene", "reuters-k500"):
         dataset = load(name)
-        meka = read(path_of(name, "full-meka-variant"))
+        meka = card_content(path_of(name, "full-meka-variant"))
         assert np.array_equal(dense(dataset.X), dense(meka.X))
         assert np.array_equal(dataset.Y, meka.Y)
 

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from helpers.readers_samples import DENSE, XML, numeric
+from helpers.readers_samples import DENSE, XML, card_content, content, numeric
+from multilab.datasets import check, plan_reading, read
 from multilab.datasets.arff import unquote
 from multilab.datasets.columns import to_number
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import plain_name
-from multilab.datasets.reading import check, read
+from multilab.datasets.options import reading_of
+from multilab.datasets.reading import raw_content
 
 
 @pytest.fixture
@@ -30,7 +32,7 @@ def write(tmp_path):
 
 
 def test_dense_file_with_everything(write):
-    raw = read(write(DENSE))
+    raw = card_content(write(DENSE))
     assert raw.label_names == ["sun", "rain's end"]
     assert raw.feature_names == [
         "height",
@@ -48,11 +50,37 @@ def test_dense_file_with_everything(write):
     assert raw.Y.flags.c_contiguous
 
 
+def test_dense_file_with_everything_is_a_table(write):
+    path = write(DENSE)
+    raw, data = content(path), read(path)
+    assert (raw.original_features, raw.nominal_features, raw.missing_values) == (4, 2, 0)
+    assert list(raw.X) == data.feature_names == ["height", 'wind "x"', "dry", "month"]
+    assert data.label_names == ["sun", "rain's end"]
+    assert data.Y.tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert data.X['wind "x"'].tolist() == ["weak", "very strong", "none"]
+    assert data.X["dry"].dtype == np.float64  # the values 1 and 0 are numbers
+    assert data.X[["height", "dry", "month"]].to_numpy().tolist() == [[1.5, 1, 3], [-0.2, 0, 12], [0.25, 1, 1]]
+    kinds = {name: str(kind) for name, kind in data.kinds.items()}
+    assert kinds == {"height": "number", 'wind "x"': "category", "dry": "number", "month": "number"}
+
+
+def test_nominal_attributes_of_digits_are_categories(write):
+    text = numeric("1,0,1,2,20\n0,1,1,2,3\n1,1,1,2,'1,234'\n").replace("{a,b,c}", "{3,20,'1,234'}")
+    for body in (text, text.replace("'1,234'", "4")):
+        data = read(write(body))
+        assert {name: str(kind) for name, kind in data.kinds.items()} == {"x": "number", "y": "number", "z": "category"}
+        assert data.X["z"].tolist()[:2] == ["20", "3"]
+    path = write(body.replace("y numeric", "y {1,2}").replace(",1,2,", ",1,?,"))  # y has no value
+    assert str(read(path, columns={"z": "number"}).kinds["z"]) == "number"
+    plan = plan_reading(path)
+    assert (plan.reader["columns"], plan.reader["drop"]) == ({"x": "number", "z": "category"}, ["y"])
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, lambda b: b])
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 def test_compression_and_line_ends_change_nothing(write, pack, ends):
     raw = read(write(pack(DENSE.replace("\n", ends).encode()), "other.arff"))
-    assert raw.X.shape == (3, 6)
+    assert raw.X.equals(read(write(DENSE)).X)
     assert raw.label_names == ["sun", "rain's end"]
 
 
@@ -124,20 +152,25 @@ def test_sparse_and_dense_rows_say_the_same(write):
     np.testing.assert_array_equal(dense.Y, sparse.Y)
 
 
-def test_missing_feature_values_are_counted_and_kept_on_request(write):
+def test_missing_feature_values_are_counted_and_kept_in_a_table(write):
     path = write(numeric("1,0,?,2,?\n0,1,3,4,b\n"))
-    with pytest.raises(DatasetError, match="2 feature values are missing"):
-        read(path)
-    raw = read(path, missing="keep")
-    assert raw.missing_values == 2
-    assert np.isnan(raw.X[0]).tolist() == [True, False, True, True, True]
-    assert check(path)["missing_values"] == 2
-    sparse = read(write(numeric("{0 1,2 ?}\n{1 1,4 ?}\n")), missing="keep")
-    assert sparse.missing_values == 2
-    assert np.isnan(sparse.X.toarray()).tolist() == [
-        [True, False, False, False, False],
-        [False] * 2 + [True] * 3,
-    ]
+    assert content(path).missing_values == check(path)["missing_values"] == 2
+    X = read(path).X
+    assert X["x"].isna().tolist() == X["z"].isna().tolist() == [True, False]
+    assert (X["x"][1], X["z"][1], X["y"].tolist()) == (3, "b", [2, 4])
+
+
+def test_missing_feature_values_of_a_matrix_are_refused(write):
+    dense, sparse = write(numeric("1,0,?,2,?\n0,1,3,4,b\n")), write(numeric("{0 1,2 ?}\n{1 1,4 ?}\n"), "sparse.arff")
+    for path, reader in ((dense, card_content), (sparse, card_content), (sparse, read), (sparse, check)):
+        with pytest.raises(DatasetError, match=r"2 feature values .* row 1, feature 'x'"):
+            reader(path)
+    for path, rows in ((dense, [[True, False, True, True, True], [False] * 5]),
+                       (sparse, [[True, False, False, False, False], [False] * 2 + [True] * 3])):  # fmt: skip
+        raw = raw_content(path, reading_of({}), encode=True)
+        X = raw.X.toarray() if sp.issparse(raw.X) else raw.X
+        assert raw.missing_values == 2
+        assert np.isnan(X).tolist() == rows
 
 
 @pytest.mark.parametrize(
@@ -149,7 +182,7 @@ def test_missing_feature_values_are_counted_and_kept_on_request(write):
         ({"label_columns": "l1,nothing"}, "label 'nothing' is not a column"),
         ({"label_columns": ["l1", "l2", "x", "y", "z"]}, "no feature is left"),
         ({"label_prefix": "q"}, "no column is a label by label_prefix"),
-        ({"format": "sas"}, "unknown format 'sas'"),
+        ({"format": "sas"}, "format .*'sas'"),
     ],
 )
 def test_label_options_that_do_not_fit(write, options, reason):

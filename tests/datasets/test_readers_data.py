@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from helpers.readers_samples import card_content
+from multilab.datasets import check, read
 from multilab.datasets.arff import parse_header, parse_rows
 from multilab.datasets.characteristics import describe
-from multilab.datasets.columns import LabelOptions
 from multilab.datasets.file_access import Limits, decode, read_bytes
-from multilab.datasets.reading import check, read
+from multilab.datasets.labels import choose_labels
+from multilab.datasets.options import Reading
 
 pytestmark = pytest.mark.data
 
@@ -65,9 +67,10 @@ def numbers(data, entry):
     options = {"labels_xml": data / xml[0]} if xml else {}
     mats = [p for p in files(entry, "full", "train+test") if p.endswith(".mat")]
     if mats:
-        return describe(read(data / mats[0]))
+        return describe(card_content(data / mats[0]))
     full = files(entry, "full")
-    parts = [read(data / p, **options) for p in full[:1] or files(entry, "train")[:1] + files(entry, "test")[:1]]
+    paths = full[:1] or files(entry, "train")[:1] + files(entry, "test")[:1]
+    parts = [card_content(data / p, **options) for p in paths]
     complete = {"rows": [len(p.Y) for p in parts], "Y": np.vstack([p.Y for p in parts])}
     assert len({tuple(p.feature_names) for p in parts}) == 1
     assert len({tuple(p.label_names) for p in parts}) == 1
@@ -104,12 +107,14 @@ def test_set_has_the_published_numbers(benchmark_data, index, name):
 
 
 def test_nominal_features(benchmark_data):
-    flags = read(benchmark_data / "flags/flags.arff", labels_xml=benchmark_data / "flags/flags.xml")
+    flags = card_content(benchmark_data / "flags/flags.arff", labels_xml=benchmark_data / "flags/flags.xml")
     assert (flags.original_features, flags.nominal_features, flags.X.shape[1]) == (19, 9, 43)
     assert flags.feature_names[:7] == [*(f"landmass={i}" for i in range(1, 7)), "zone=1"]
     np.testing.assert_array_equal(flags.X[:, :6].sum(axis=1), 1)
     birds = check(benchmark_data / "birds/birds.arff")
-    assert (birds["features"], birds["nominal_features"], birds["columns"]) == (260, 2, 260 + 12 - 1)
+    assert (birds["features"], birds["nominal_features"], birds["columns"]) == (260, 2, 260)
+    coded = card_content(benchmark_data / "birds/birds.arff", labels_xml=benchmark_data / "birds/birds.xml")
+    assert coded.X.shape[1] == 260 + 12 - 1
     assert "Swainson's Thrush" in birds["label_names"]
     for name, count in (("enron", 1001), ("medical", 1449)):
         actual = check(benchmark_data / f"{name}/{name}.arff")
@@ -159,7 +164,8 @@ def test_yahoo_matlab_files_equal_their_conversions(benchmark_data, index, name)
     folder = benchmark_data / f"yahoo-{name}"
     mat = read(benchmark_data / next(f["path"] for f in entry["files"] if f["path"].endswith(".mat")))
     parts = [read(folder / f"{name}-{p}.arff.xz", labels_xml=folder / f"{name}.xml") for p in ("train", "test")]
-    assert mat.train_rows == len(parts[0].Y) == 2000
+    assert len(parts[0].Y) == 2000
+    np.testing.assert_array_equal(mat.splits["official"][0], np.arange(2000))
     assert mat.feature_names == parts[0].feature_names
     assert mat.label_names == parts[0].label_names
     np.testing.assert_array_equal(mat.X, np.vstack([p.X.toarray() for p in parts]))
@@ -179,9 +185,9 @@ def test_rcv1_matlab_files_equal_their_conversions(benchmark_data, i):
 def test_quick_and_careful_reader_agree(benchmark_data, name):
     path, xml = benchmark_data / f"{name}.arff", benchmark_data / f"{name}.xml"
     header = parse_header(decode(read_bytes(path)), path, Limits())
-    labels = LabelOptions(labels_xml=xml).choose(header.columns, path)
+    labels = choose_labels(Reading(labels_xml=xml), [column.name for column in header.columns], path)
     table = dense(parse_rows(header.rest, header.first_line, header.columns, labels, path, Limits()))
-    raw = read(path, labels_xml=xml)
+    raw = card_content(path, labels_xml=xml)
     np.testing.assert_array_equal(table[:, labels], raw.Y)
     numeric = [j for j, c in enumerate(header.columns) if c.plain and j not in set(labels)]
     ours = [raw.feature_names.index(header.columns[j].name) for j in numeric]

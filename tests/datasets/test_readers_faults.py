@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from helpers.readers_samples import DENSE, XML, numeric
+from multilab.datasets import read
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits
-from multilab.datasets.reading import read
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_wrong_xml_names_its_line(write, text, line, reason):
 def test_xml_without_labels_and_too_large(write, monkeypatch):
     with pytest.raises(DatasetError, match="names no label"):
         read(write(DENSE), labels_xml=write("<labels></labels>", "l.xml"))
-    monkeypatch.setattr("multilab.datasets.columns.MAX_NAMES_BYTES", 40)
+    monkeypatch.setattr("multilab.datasets.labels.MAX_NAMES_BYTES", 40)
     with pytest.raises(DatasetError, match="larger than the limit of 40 bytes"):
         read(write(DENSE), labels_xml=write(XML, "l.xml"))
 

@@ -11,10 +11,11 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from helpers.readers_samples import content as raw_content
 from helpers.readers_samples import mat_element, mat_file, mat_variable
+from multilab.datasets import check, read
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits
-from multilab.datasets.reading import check, read
 
 X = np.array([[1, 0, 2.5], [0, 0, -1], [3, 4, 0], [0, 1, 1]])
 Y = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=np.uint8)
@@ -58,7 +59,7 @@ def test_mat_data_and_target(write, signed, transposed, sparse):
     assert raw.Y.flags.c_contiguous
     assert raw.feature_names == ["f1", "f2", "f3"]
     assert raw.label_names == ["a", "b"]
-    assert raw.train_rows is None
+    assert not raw.splits
 
 
 def test_mat_train_before_test(write):
@@ -66,7 +67,7 @@ def test_mat_train_before_test(write):
     raw = read(write(content, "set.mat"))
     np.testing.assert_array_equal(raw.X, X)
     np.testing.assert_array_equal(raw.Y, Y)
-    assert raw.train_rows == 3
+    assert [part.tolist() for part in raw.splits["official"]] == [[0, 1, 2], [3]]
     assert raw.label_names == ["label1", "label2"]
 
 
@@ -110,9 +111,11 @@ def test_mat_that_cannot_be_used(write, content, reason):
 
 def test_mat_label_names_and_missing_values(write):
     path = write({"data": np.where(X == 0, np.nan, X), "target": Y}, "set.mat")
-    refused("expected 2 label names, got 3", path, label_names=["a", "b", "c"], missing="keep")
-    refused("5 feature values are missing", path)
-    assert check(path)["missing_values"] == 5
+    refused("expected 2 label names, got 3", path, label_names=["a", "b", "c"])
+    refused("5 feature values are missing, the first in row 1, feature 'f2'", path)
+    assert raw_content(path).missing_values == 5
+    with pytest.raises(DatasetError, match="5 feature values are missing"):
+        check(path)
     refused("the format 'mat' has no option labels_first", path, labels_first=1)
 
 
@@ -209,19 +212,19 @@ def test_csv(write):
         {"label_names": ["sun", "rain"]},
     ):
         raw = read(path, **options)
-        assert raw.X.tolist() == [[1, 0], [-2.5, 1000]]
+        assert raw.X.to_numpy().tolist() == [[1, 0], [-2.5, 1000]]
         assert raw.Y.tolist() == [[1, 0], [0, 1]]
         assert raw.feature_names == ["height", "wind, east"]
         assert raw.label_names == ["sun", "rain"]
     assert read(write("L:a;x;L:b\n1;2;0\n", "set.csv"), label_prefix="L:").label_names == ["L:a", "L:b"]
-    assert read(write("a\tx\n1\t2\n", "set.tsv"), labels_first=1).X.tolist() == [[2]]
+    assert read(write("a\tx\n1\t2\n", "set.tsv"), labels_first=1).X["x"].tolist() == [2]
 
 
 def test_csv_quoted_numbers_and_line_breaks_in_names(write):
     raw = read(write('"a\nb",x\n"1","2.5"\n', "set.csv"), labels_first=1)
-    assert raw.X.tolist() == [[2.5]]
+    assert raw.X["x"].tolist() == [2.5]
     assert raw.label_names == ["a\nb"]
-    refused(":4: '2.5.1'", write('"a\nb",x\n1,2\n"1","2.5.1"\n', "set.csv"), labels_first=1)
+    refused(":4: non-binary label: 'x' is 2.5.1", write('"a\nb",x\n1,1\n"1","2.5.1"\n', "set.csv"), labels_last=1)
 
 
 @pytest.mark.parametrize(
@@ -229,9 +232,6 @@ def test_csv_quoted_numbers_and_line_breaks_in_names(write):
     [
         ("x,y,l\n1,2,1\n1,2\n", 3, "2 fields, expected 3"),
         ("x,y,l\n1,2,1\n\n1,2,3,1\n", 4, "4 fields, expected 3"),
-        ("x,y,l\n1,2,1\nwet,2,1\n", 3, "'wet' of column 'x' is not a finite number"),
-        ("x,y,l\n1,-Infinity,1\n", 2, "'-Infinity' of column 'y' is not a finite number"),
-        ("x,y,l\n1,inf,1\n", 2, "'inf' of column 'y' is not a finite number"),
         ("x,y,l\n1,2,1\n1,2,2\n", 3, "non-binary label: 'l' is 2"),
         ("x,y,l\n1,2,0\n1,2,\n", 3, "label 'l' is missing"),
         ("x,y,l\n1,2,0\n1,2,?\n", 3, "label 'l' is missing"),
@@ -246,10 +246,24 @@ def test_csv_fault_names_its_line(write, text, line, reason):
     refused(f"{path}:{line}: {reason}", path, labels_last=1)
 
 
+def test_csv_cells_that_are_no_numbers(write):
+    path = write("x,y,l\n1,2,1\n3,inf,0\nwet,5,1\n", "set.csv")
+    with pytest.raises(DatasetError, match=r"set\.csv: .*'x'.*'wet' in row 3.*'y'.*'inf' in row 2"):
+        read(path, labels_last=1)
+    raw = read(path, labels_last=1, columns={"x": "number", "y": "category"})
+    assert raw.X["x"].tolist() == ["1", "3", "wet"]  # the encoder reads the numbers
+    assert raw.X["y"].tolist() == ["2", "inf", "5"]
+    assert check(path, labels_last=1, columns={"x": "number", "y": "category"})["notes"] == [
+        "cells that cannot be read count as missing: 'x' (1)"
+    ]
+    raw = read(write("x,y,l\n1,-Infinity,1\n", "set.csv"), labels_last=1)
+    assert (raw.X["y"].tolist(), str(raw.kinds["y"])) == (["-Infinity"], "category")
+
+
 def test_csv_missing_values(write):
     path = write("x,y,l\n?,2,1\n,NA,0\n", "set.csv")
-    refused("3 feature values are missing", path, labels_last=1)
     assert check(path, labels_last=1)["missing_values"] == 3
+    assert read(path, labels_last=1).X.isna().to_numpy().tolist() == [[True, False], [True, True]]
     with pytest.raises(DatasetError, match="no option given to choose the label columns"):
         check(path)
 
@@ -269,16 +283,18 @@ def test_parquet(tmp_path):
 
     good = {"x": pa.array([1.5, 2]), "n": pa.array([3, 4], pa.int8()), "l_a": [True, False], "l_b": [0, 1]}
     raw = read(table(**good), label_prefix="l_")
-    assert raw.X.tolist() == [[1.5, 3], [2, 4]]
+    assert raw.X.to_numpy().tolist() == [[1.5, 3], [2, 4]]
+    assert (raw.X.dtypes == np.float64).all()
     assert raw.Y.tolist() == [[1, 0], [0, 1]]
     assert raw.feature_names == ["x", "n"]
     assert raw.label_names == ["l_a", "l_b"]
     assert check(table(**{**good, "x": [None, 1]}), label_prefix="l_")["missing_values"] == 1
+    assert read(table(**{**good, "x": ["b", "a"]}), label_prefix="l_").X["x"].tolist() == ["b", "a"]
     for column, values, reason in (
-        ("x", ["a", "b"], "column 'x' is of type string"),
-        ("x", [1.0, np.inf], "row 2 of column 'x' is not a finite number"),
-        ("l_b", [1, 2], "non-binary label: 'l_b' of row 2 is 2"),
-        ("l_b", [None, 0], "label 'l_b' of row 1 is missing"),
+        ("x", [b"a", b"b"], "column 'x' is of type binary"),
+        ("x", [1.0, np.inf], "column 'x' has an infinite value in row 2"),
+        ("l_b", [1, 2], "row 2: non-binary label: 'l_b' is 2"),
+        ("l_b", [None, 0], "row 1: label 'l_b' is missing"),
     ):
         refused(reason, table(**{**good, column: values}), label_prefix="l_")
     refused("the table would have 2 x 4 entries", table(**good), label_prefix="l_", limits=Limits(max_cells=7))

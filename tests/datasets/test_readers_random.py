@@ -9,11 +9,12 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from helpers.readers_samples import card_content
+from multilab.datasets import read
 from multilab.datasets.arff import parse_header, parse_rows
 from multilab.datasets.arff_numbers import dense_numbers, sparse_numbers
 from multilab.datasets.columns import to_number
 from multilab.datasets.file_access import Limits
-from multilab.datasets.reading import read
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8)
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -53,7 +54,7 @@ def test_round_trip(tmp_path, table):
         lines.append("{" + ",".join(shown) + "}" if sparse else ",".join(shown))
     path = tmp_path / "random.arff"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    raw = read(path)
+    raw = card_content(path)
     assert raw.label_names == titles[:labels]
     assert raw.Y.tolist() == [list(row[:labels]) for row in rows]
     expected = []
@@ -70,6 +71,13 @@ def test_round_trip(tmp_path, table):
     X = raw.X.toarray() if sp.issparse(raw.X) else raw.X
     np.testing.assert_array_equal(X, np.array(expected, dtype=float).reshape(len(rows), -1))
     assert len(raw.feature_names) == X.shape[1]
+    data = read(path)
+    assert (data.label_names, data.Y.tolist()) == (raw.label_names, raw.Y.tolist())
+    if data.kinds is not None:  # a table holds the values as they are declared
+        for j, (title, kind) in enumerate(zip(titles[labels:], kinds, strict=True)):
+            of_numbers = kind is None or sorted(map(to_number, kind)) in ([0], [1], [0, 1])
+            written = [row[labels + j] if kind is None else kind[row[labels + j]] for row in rows]
+            assert data.X[title].tolist() == ([float(value) for value in written] if of_numbers else written)
 
 
 decimals = st.one_of(

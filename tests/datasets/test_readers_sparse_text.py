@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multilab.datasets import sparse
+from multilab.datasets import check, read, sparse
 from multilab.datasets.characteristics import data_digest, describe
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import check, find_format, read
+from multilab.datasets.reading import find_format
 
 X = np.array([[1, 0, 2.5], [0, 0, -1], [3, 4, 0], [0, 1, 1]])
 Y = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=np.uint8)
@@ -196,7 +196,6 @@ def test_describe():
         "labels_never_set": 1,
         "unobserved_labels": 0,
         "missing_values": 0,
-        "imputed_values": 0,
         "nominal_features": 1,
         "sparse": False,
         "id_like": [],

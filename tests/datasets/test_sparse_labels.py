@@ -6,11 +6,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.readers_samples import content
 from multilab.datasets import sparse as sparse_rows
 from multilab.datasets.characteristics import data_digest, describe
 from multilab.datasets.dataset import build_dataset
 from multilab.datasets.file_access import Limits
-from multilab.datasets.reading import read
 from multilab.datasets.serialisation import from_bytes, to_bytes
 from multilab.model_selection import make_splits
 
@@ -29,9 +29,9 @@ def sparse(monkeypatch):
 def test_sparse_labels_are_the_dense_ones(tmp_path, monkeypatch, text, name):
     path = tmp_path / name
     path.write_text(text)
-    dense = read(path)
+    dense = content(path)
     monkeypatch.setattr(sparse_rows, "DENSE_LABELS", 0)
-    given = read(path)
+    given = content(path)
     np.testing.assert_array_equal(dense.Y, Y)
     assert given.Y.format == "csr"
     assert given.Y.dtype == np.uint8
@@ -43,7 +43,7 @@ def test_sparse_labels_are_the_dense_ones(tmp_path, monkeypatch, text, name):
 def test_a_label_matrix_beyond_the_limit_is_sparse(tmp_path):
     path = tmp_path / "wide.txt"
     path.write_text("20 3 1000000\n" + "999999,0 0:1\n" * 20)
-    raw = read(path, limits=Limits(max_cells=100))  # the limit is for dense matrices
+    raw = content(path, limits=Limits(max_cells=100))  # the limit is for dense matrices
     assert raw.Y.shape == (20, 1_000_000)
     assert raw.Y.nnz == 40
     assert describe(raw)["cardinality"] == 2.0

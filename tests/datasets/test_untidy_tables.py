@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.own_files import raw_of
+from helpers.readers_samples import content
 from multilab.datasets import Dataset, DatasetError, DatasetWarning, FrameEncoder, add_dataset, load, plan_reading, read
 from multilab.datasets.file_access import Limits
 from multilab.datasets.kinds import Kind, kind_of
@@ -50,7 +50,7 @@ def test_the_lines_with_quotes_in_quotes_are_left_out_on_request(folder):
     assert data.X["year"].tolist() == [1990, 1992, 1995]  # that of 1994 is within the quotes of 1993
     assert data.X["plot"].tolist() == ["a quiet film", "two, three", "last"]
     assert data.Y.ravel().tolist() == [0, 1, 0]
-    assert any("3, 5-6" in note for note in raw_of(path, **options).notes)
+    assert any("3, 5-6" in note for note in content(path, **options).notes)
 
 
 def test_lines_with_too_many_or_too_few_fields(folder):

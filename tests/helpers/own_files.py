@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multilab.datasets.options import reading_of
-from multilab.datasets.reading import raw_content
-
 
 def own_rows(n: int = 40) -> str:
     """Return a CSV of ``n`` rows: ``id``, two numbers of which one has holes, text with holes, two labels."""
@@ -34,8 +31,3 @@ def saved(frame, folder, kind):
     else:
         frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
     return path
-
-
-def raw_of(path, **options):
-    """Return the content of a file before kinds of columns are chosen: with the notes of its reader."""
-    return raw_content(path, reading_of(options, path))

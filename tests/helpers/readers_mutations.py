@@ -101,7 +101,7 @@ def seeds() -> dict[str, tuple[str, bytes, dict[str, object]]]:
         "mat compressed": ("a.mat", mat(True), {}),
         "mat sparse": ("a.mat", mat(False, sparse=True), {}),
         "csv": ("a.csv", CSV.encode(), last),
-        "csv quoted": ("a.csv", QUOTED.encode(), {**last, "text": "one_hot"}),
+        "csv quoted": ("a.csv", QUOTED.encode(), last),
         "tsv": ("a.tsv", CSV.replace(",", "\t").encode(), last),
         "gz": ("a.arff.gz", DENSE.encode(), dense),
         "bz2": ("a.csv.bz2", CSV.encode(), last),

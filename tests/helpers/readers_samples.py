@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import struct
+from typing import Any
 
 import numpy as np
+
+from multilab.datasets.dataset import raw_source
+from multilab.datasets.file_access import Limits
+from multilab.datasets.options import reading_of
+from multilab.datasets.raw_data import RawData
+from multilab.datasets.reading import read_content
 
 DENSE = """% a comment
 @relation 'Small: -C 2 -split-number 1' %50
@@ -62,3 +70,13 @@ def mat_file(*variables: bytes, order: str = "<") -> bytes:
         order + "HH", 0x0100, 0x4D49
     )  # version, and "MI" as a number
     return head + b"".join(variables)
+
+
+def content(path: str | os.PathLike[str], *, limits: Limits | None = None, **options: Any) -> RawData:
+    """Return what `multilab.datasets.read` finds in a file before it chooses the kinds of the columns."""
+    return raw_source(path, None, limits, options)[0]
+
+
+def card_content(path: str | os.PathLike[str], **options: Any) -> RawData:
+    """Return what a card with these options reads: without kinds of columns, the attributes of ARFF as a matrix."""
+    return read_content(path, reading_of(options, path))

@@ -60,33 +60,66 @@ def check_message(error: Exception, job: dict[str, Any]) -> str:
 
 
 def check_content(raw: Any) -> str:
-    """Return what is wrong with a data set that was read, or nothing."""
+    """Return what is wrong with the content of a file that was read, or nothing."""
     import numpy as np
+    import pandas as pd
     import scipy.sparse as sp
 
     from multilab.datasets.characteristics import describe
 
-    if sp.issparse(raw.X):
-        raw.X.check_format(full_check=True)
-    values = raw.X.data if sp.issparse(raw.X) else raw.X
-    if not sp.issparse(raw.X):  # a missing text is missing in each of its columns, and counted once
-        repeated = [j for _, start, stop in raw.nominal for j in range(start + 1, stop)]
-        values = np.delete(raw.X, repeated, axis=1)
     n, q = raw.Y.shape
-    right = {
+    if isinstance(raw.X, pd.DataFrame):
+        values = raw.X.select_dtypes("number").to_numpy()
+        texts = [list(cells.cat.categories) for _, cells in raw.X.items() if cells.dtype == "category"]
+        right = {
+            "type": values.dtype == np.float64 and values.shape[1] + len(texts) == raw.X.shape[1],
+            "texts": all(isinstance(text, str) for of_column in texts for text in of_column),
+            "order": all(of_column == sorted(set(of_column)) for of_column in texts),
+            "missing": int(raw.X.isna().to_numpy().sum()) == raw.missing_values,
+            "names": list(raw.X.columns) == raw.feature_names,
+        }
+    else:
+        if sp.issparse(raw.X):
+            raw.X.check_format(full_check=True)
+        # a missing text is missing in each of its columns, and counted once
+        repeated = [j for _, start, stop in raw.nominal for j in range(start + 1, stop)]
+        counted = raw.X[:, np.delete(np.arange(raw.X.shape[1]), repeated)] if repeated else raw.X
+        values, counted = (X.data if sp.issparse(X) else X for X in (raw.X, counted))
+        right = {
+            "type": raw.X.dtype == np.float64,
+            "missing": int(np.isnan(counted).sum()) == raw.missing_values,
+        }
+    right |= {
         "shape": raw.X.shape == (n, len(raw.feature_names)) and q == len(raw.label_names) and min(n, q) > 0,
-        "type": raw.X.dtype == np.float64 and raw.Y.dtype == np.uint8,
-        "labels": raw.Y.max() <= 1,
+        "labels": raw.Y.dtype == np.uint8 and raw.Y.max() <= 1,
         "infinite": not np.isinf(values).any(),
-        "missing": int(np.isnan(values).sum()) == raw.missing_values,
         "digest": len(describe(raw)["digest"]) == 64,
     }
     return ", ".join(name for name, fine in right.items() if not fine)
 
 
+def read_file(path: str, options: dict[str, Any]) -> str:
+    """Read a file as a person does, and an ARFF file also as a card does; return what is wrong, or nothing."""
+    from multilab.datasets import plan_reading, read
+    from multilab.datasets.dataset import raw_source
+    from multilab.datasets.options import reading_of
+    from multilab.datasets.reading import raw_content
+
+    options = dict(options)
+    if options.pop("plan", False):  # as `multilab datasets add`
+        options = plan_reading(path, **options).reader
+    if wrong := check_content(raw_source(path, None, None, options)[0]):
+        return wrong
+    if ".arff" in path and (wrong := check_content(raw_content(path, reading_of(options), encode=True))):
+        return f"as a matrix: {wrong}"
+    data = read(path, **options)
+    kinds = data.feature_names if data.kinds is None else list(data.kinds)
+    return "" if kinds == data.feature_names else "kinds"
+
+
 def do(job: dict[str, Any]) -> tuple[str, str]:
     """Return the outcome of one job and its message."""
-    from multilab.datasets import DatasetError, card, plan_reading, read
+    from multilab.datasets import DatasetError, card
 
     if "kill" in job:
         os.abort()
@@ -95,11 +128,7 @@ def do(job: dict[str, Any]) -> tuple[str, str]:
             os.environ["MULTILAB_CARDS"] = job["card"]
             card(job["name"])
             return "ok", ""
-        options = dict(job["options"])
-        if options.pop("plan", False):  # as `multilab datasets add`
-            wrong = check_content(read(job["path"], **plan_reading(job["path"], **options).reader))
-        else:
-            wrong = check_content(read(job["path"], missing="keep", **options))
+        wrong = read_file(job["path"], job["options"])
         return ("escape", f"not a valid data set: {wrong}") if wrong else ("ok", "")
     except DatasetError as error:
         wrong = check_message(error, job)
@@ -113,8 +142,8 @@ def main(listing: str, first: str) -> None:
     import signal
     import warnings
 
-    import multilab.datasets.characteristics
-    import multilab.datasets.reading  # noqa: F401 (imported before the memory is measured)
+    import multilab.datasets.dataset
+    import multilab.datasets.parquet  # noqa: F401 (imported before the memory is measured)
 
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

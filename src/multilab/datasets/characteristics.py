@@ -208,7 +208,7 @@ def _candidates(raw: RawData, X: Any) -> np.ndarray:
             integral[j] = bool((values == np.floor(values)).all())
             wide[j] = len(values) > 0 and float(values.max()) - min(float(values.min()), 0.0) >= n - 1
     else:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             for start in range(0, d, 256):  # in blocks, so that no second matrix of this size is allocated
                 block = X[:, start : start + 256]
                 integral[start : start + 256] = (block == np.floor(block)).all(axis=0)

@@ -215,13 +215,6 @@ class _Records(NamedTuple):
             start = self.octets.find(b"\n", start) + 1 or len(self.octets)
         return _Records(self.octets, start, self.lines + reader.line_num, self.delimiter)
 
-    def begins_with(self, width: int) -> bool:
-        """Return whether the first record has a number of fields: pandas takes what is more in all records for it."""
-        try:
-            return len(next(self.reader(), ())) == width
-        except csv.Error:
-            return False
-
     def has_plain_quotes(self) -> bool:
         """Return whether every quote begins or ends a complete field, or is one of two for a quote inside of it."""
         if self.octets.startswith(b"\xef\xbb\xbf", self.start):  # pandas leaves out such a mark
@@ -247,6 +240,17 @@ class _Records(NamedTuple):
         ends = np.append(np.flatnonzero((octets == _NEWLINE) & outside), len(octets))
         marks = np.flatnonzero((octets == ord(self.delimiter)) & outside)
         return bool((np.diff(np.searchsorted(marks, ends), prepend=0) == width - 1).all())
+
+    def has_delimiters(self, count: int) -> bool:
+        """Return whether there are as many delimiters outside of quotes; quotes are plain."""
+        if self.octets.find(b'"', self.start) < 0:
+            return self.octets.count(self.delimiter.encode(), self.start) == count
+        octets = np.frombuffer(self.octets, np.uint8)[self.start :]
+        quotes, found = np.flatnonzero(octets == _QUOTE), 0
+        for at in range(0, len(octets), _BLOCK):
+            marks = np.flatnonzero(octets[at : at + _BLOCK] == ord(self.delimiter)) + at
+            found += int(np.count_nonzero(np.searchsorted(quotes, marks) % 2 == 0))
+        return found == count
 
     def has_leading_zero(self) -> bool:
         """Return whether a field may begin with 0 and a digit."""
@@ -404,14 +408,6 @@ class _Cells:
         some = [k for k in range(len(self.numbers)) if k not in self.texts and _are_codes(self.numbers[k])]
         return some if some and self._body.has_leading_zero() else []
 
-    def misses_last(self) -> bool:
-        """Return whether a cell of the last column of the file is missing, or the column was not read."""
-        k = len(self._kept) - 1
-        if k < 0 or self._kept[k] != self._width - 1:
-            return True
-        missing = self.texts[k][1] < 0 if k in self.texts else np.isnan(self.numbers[k])
-        return bool(missing.any())
-
     def read_as_text(self, columns: Sequence[int]) -> dict[int, tuple[list[str], np.ndarray]]:
         """Return the texts of columns of numbers."""
         if not columns:
@@ -441,12 +437,10 @@ def _cells(
     lines = records.octets.count(b"\n", records.start) + 1
     if width > _MANY_COLUMNS and lines < _CHUNK_ROWS:
         return _wide_cells(records, width, kept, as_text, path, limits, known)
-    if width > 1 and records.begins_with(width) and records.has_plain_quotes():
+    if width > 1 and records.has_plain_quotes():
         require_cells(lines - 1, len(kept), "the table", path, limits)
         cells = _Cells(records, records, width, kept)
         if _fill(cells, lines, as_text):
-            if not cells.numbers.shape[1]:
-                raise _no_row(path)
             return cells
     body, rows = _rewritten(records, width, path, known)
     require_cells(rows, len(kept), "the table", path, limits)
@@ -475,25 +469,31 @@ def _fill(cells: _Cells, most: int, as_text: set[int], trusted: bool = False) ->
     """
     body, width, kept = cells._body, cells._width, cells._kept
     numbers, read = np.empty((len(kept), most)), {k: _Texts() for k in range(len(kept))}
-    wanted, start = set(as_text), 0
+    wanted, start, missed = set(as_text), 0, False
     try:
-        for chunk in _chunks(body, width, kept if trusted else None):
-            stop = start + len(chunk)
-            for k, j in enumerate(kept):
-                cells_of = chunk[j]
-                if cells_of.dtype.kind in "biuf":
-                    numbers[k, start:stop] = cells_of.array
-                elif isinstance(cells_of.dtype, pd.StringDtype):
-                    read[k].add(cells_of)
-                else:  # integers of more than 64 bits
-                    wanted.add(k)
-            start = stop
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.ParserWarning)  # of records with too many fields, see below
+            for chunk in _chunks(body, width, kept if trusted else None):
+                stop = start + len(chunk)
+                for k, j in enumerate(kept):
+                    cells_of = chunk[j]
+                    if cells_of.dtype.kind in "biuf":
+                        numbers[k, start:stop] = cells_of.array
+                    elif isinstance(cells_of.dtype, pd.StringDtype):
+                        read[k].add(cells_of)
+                    else:  # integers of more than 64 bits
+                        wanted.add(k)
+                start, missed = stop, missed or (not trusted and chunk[width - 1].hasnans)
     except pd.errors.ParserError as error:
         if trusted:  # only memory can be short
             raise MemoryError(str(error)) from None
         return False
+    # pandas fills up short records, and cuts long ones off where a chunk begins with one
+    exact = trusted or (body.has_fields(width) if missed else body.has_delimiters(start * (width - 1)))
+    if not start or not exact:
+        return False
     cells.numbers = numbers[:, :start]
-    whole = {k for k, known in read.items() if known.rows == start and start}
+    whole = {k for k, known in read.items() if known.rows == start}
     # texts in some chunks only, an infinite number, or texts by request: read again
     wanted |= {k for k, known in read.items() if 0 < known.rows < start}
     wanted |= {k for k in range(len(kept)) if not read[k].rows and _has_infinite(cells.numbers[k])}
@@ -501,8 +501,6 @@ def _fill(cells: _Cells, most: int, as_text: set[int], trusted: bool = False) ->
     cells.texts |= cells.read_as_text(sorted(wanted - whole))
     if trusted:
         return True
-    if cells.misses_last() and not body.has_fields(width):  # pandas has filled up short records
-        return False
     return all(max(map(len, texts), default=0) < _LONGEST_FIELD for texts, _ in cells.texts.values())
 
 
@@ -546,7 +544,8 @@ def _text_columns(body: _Records, width: int, kept: Sequence[int]) -> dict[int, 
 def _chunks(body: _Records, width: int, kept: Sequence[int] | None, kind: str | None = None) -> Iterator[pd.DataFrame]:
     """Yield records as data frames; a column is numeric if its cells in the chunk are numbers or missing.
 
-    With all columns (None) pandas refuses a record that has too many fields; it fills up one that has too few.
+    With all columns (None) pandas refuses a record that has more fields than the one before in the chunk; it fills up
+    one that has too few.
     """
     stream = io.BytesIO(body.octets)  # shares the bytes
     stream.seek(body.start)

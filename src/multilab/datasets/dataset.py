@@ -21,13 +21,13 @@ from multilab.datasets.columns import canonical_csr, dropped_note, positions_lef
 from multilab.datasets.embeddings import check_named
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, plain_name, require_file
-from multilab.datasets.frames import Rows, as_pandas, texts_of_column, tidy
+from multilab.datasets.frames import Rows, as_pandas, is_text, tidy
 from multilab.datasets.joining import joined_rows
 from multilab.datasets.kinds import Kind
 from multilab.datasets.options import FILES, LABELS, TABLES, TAGS, check_format, reading_of, takes_reading
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import file_format, missing_error, raw_content, read_content
-from multilab.datasets.reading_plan import named_labels, with_labels_xml
+from multilab.datasets.reading_plan import with_labels_xml
 from multilab.datasets.synthetic import generate
 from multilab.datasets.tables import table_of, with_kinds
 
@@ -210,10 +210,10 @@ def raw_source(source: Any, name: str | None, limits: Limits | None, options: Ma
     """Return the content of a file or a data frame before the kinds of columns are chosen, and its name."""
     if isinstance(source, str | os.PathLike):
         path = require_file(source)
-        reading = named_labels(reading_of(with_labels_xml(path, dict(options)), path), path)
+        reading = reading_of(with_labels_xml(path, dict(options)), path)
         return raw_content(path, reading, limits), name or plain_name(path)[0]
     called = name or "frame"
-    reading = named_labels(reading_of(options, called), called)
+    reading = reading_of(options, called)
     if not reading.given((*LABELS, *TAGS)):
         raise DatasetError(
             f"{called}: give {option('label_columns')}, the names of the label columns, or {option('tags')}, the "
@@ -284,22 +284,21 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
         if raw.train_rows is None:
             raise DatasetError("has no training and test set", paths["train+test"])
         return raw, _first(raw.train_rows, raw.Y.shape[0])
-    first = paths["full" if "full" in paths else "train"]
-    is_table = (reader.get("format") or file_format(first)) in TABLES or "columns" in reader
-    if is_table and "full" not in paths:
+    if "full" not in paths and (reader.get("format") or file_format(paths["train"])) in TABLES:
         raw = _read(paths, "train", {**reader, "test": paths["test"]})  # tags and kinds are those of all rows
         return raw, _first(int(raw.train_rows or 0), raw.Y.shape[0])
-    files = list[RawData]()
-    for role in (role for role in ("full", "train", "test") if role in paths):
-        files.append(_read(paths, role, {**reader, "columns": files[0].columns} if is_table and files else reader))
     if "full" in paths:
-        if len(files) == 1:
-            return files[0], None
-        train, test = _matched(files, [paths["train"], paths["test"]])
-        return files[0], (train, test)
-    head, tail = files
+        full = _read(paths, "full", reader)
+        if "train" not in paths:
+            return full, None
+        if full.kinds is not None and "columns" not in reader:  # a part alone may be read in several ways
+            reader = {**reader, "columns": {name: str(kind) for name, kind in full.kinds.items()}}
+        parts = [_read(paths, role, reader) for role in ("train", "test")]
+        train, test = _matched(full, parts, [paths["train"], paths["test"]])
+        return full, (train, test)
+    head, tail = (_read(paths, role, reader) for role in ("train", "test"))
     _require_same_columns(head, tail, paths["test"])
-    raw = _stacked(head, tail)
+    raw = _stacked(head, tail, paths["test"])
     return raw, _first(head.Y.shape[0], raw.Y.shape[0])
 
 
@@ -321,9 +320,12 @@ def _by_rule(name: str, split: str, rule: Any, n: int) -> Indices:
     return _first(rows, n)
 
 
-def _stacked(head: RawData, tail: RawData) -> RawData:
-    sparse = sp.issparse(head.X)
-    X = canonical_csr(sp.vstack([head.X, tail.X])) if sparse else np.vstack([head.X, tail.X])
+def _stacked(head: RawData, tail: RawData, path: Path) -> RawData:
+    if isinstance(head.X, pd.DataFrame):
+        texts = [name for name, cells in head.X.items() if is_text(cells)]
+        X: Any = tidy(pd.concat([head.X, tail.X], ignore_index=True), path, text_columns=texts)
+    else:
+        X = canonical_csr(sp.vstack([head.X, tail.X])) if sp.issparse(head.X) else np.vstack([head.X, tail.X])
     missing = head.missing_values + tail.missing_values
     notes = tuple(dict.fromkeys([*head.notes, *tail.notes]))
     return replace(head, X=X, Y=_stacked_labels(head.Y, tail.Y), missing_values=missing, notes=notes)
@@ -347,18 +349,20 @@ def _require_same_columns(one: RawData, other: RawData, path: Path) -> None:
             raise DatasetError(f"{what} differ from those of the set's other file: {differ}", path)
     if sp.issparse(one.X) != sp.issparse(other.X):
         raise DatasetError("one file of the set has sparse rows and another dense ones", path)
+    for name, cells in one.X.items() if isinstance(one.X, pd.DataFrame) else ():
+        theirs = other.X[name]
+        if is_text(cells) != is_text(theirs) and cells.notna().any() and theirs.notna().any():
+            raise DatasetError(f"column '{name[:60]}' is of numbers in one file of the set, of text in another", path)
 
 
-def _matched(files: list[RawData], paths: list[Path]) -> list[np.ndarray]:
-    """Return the row indices in the first file of each other one; equal rows in order of appearance."""
-    for file, path in zip(files[1:], paths, strict=True):
-        _require_same_columns(files[0], file, path)
-    full, *files = _comparable(files)
+def _matched(full: RawData, files: list[RawData], paths: list[Path]) -> list[np.ndarray]:
+    """Return the row indices in ``full`` of each file; equal rows in order of appearance."""
     waiting: dict[bytes, deque[int]] = defaultdict(deque)
     for row, key in enumerate(_row_keys(full)):
         waiting[key].append(row)
     matched = []
     for file, path in zip(files, paths, strict=True):
+        _require_same_columns(full, file, path)
         rows = np.empty(file.Y.shape[0], dtype=np.int64)
         for i, key in enumerate(_row_keys(file)):
             if not waiting[key]:
@@ -368,29 +372,15 @@ def _matched(files: list[RawData], paths: list[Path]) -> list[np.ndarray]:
     return matched
 
 
-def _comparable(files: list[RawData]) -> list[RawData]:
-    """Return tables as matrices in which equal cells have equal numbers; matrices as they are."""
-    if files[0].kinds is None:
-        return files
-    columns = list[np.ndarray]()
-    for name, kind in files[0].kinds.items():
-        cells = pd.concat([file.X[name] for file in files], ignore_index=True)
-        if cells.dtype == np.float64:
-            columns.append(cells.to_numpy())
-            continue
-        texts, codes = texts_of_column(cells)  # a number in one file may be a text in another one
-        numbers = kind.numbers(texts)[0] if kind.name in ("number", "date") else np.arange(len(texts))
-        columns.append(np.append(numbers, np.nan)[codes])
-    X = np.column_stack(columns) + 0.0  # no -0.0
-    starts = np.cumsum([file.Y.shape[0] for file in files])[:-1]
-    return [replace(file, X=part) for file, part in zip(files, np.split(X, starts), strict=True)]
-
-
 def _row_keys(raw: RawData) -> list[bytes]:
     """Return every row's features and labels as bytes: equal bytes are equal rows."""
     Y = sp.csr_array(raw.Y)  # one file of a set may have sparse labels and another dense ones
     cells = np.column_stack([Y.indices.astype(np.int64), Y.data.astype(np.int64)])
     labels = [cells[a:b].tobytes() for a, b in pairwise(Y.indptr)]
+    if isinstance(raw.X, pd.DataFrame):
+        columns = (cells if is_text(cells) else cells + 0.0 for _, cells in raw.X.items())  # no -0.0
+        rows = zip(*(cells.astype(object).where(cells.notna(), None) for cells in columns), strict=True)
+        return [repr(row).encode("utf-8", "surrogatepass") + y for row, y in zip(rows, labels, strict=True)]
     if not sp.issparse(raw.X):
         return [row.tobytes() + y for row, y in zip(np.ascontiguousarray(raw.X), labels, strict=True)]
     bounds = raw.X.indptr

@@ -135,7 +135,8 @@ def tidy(
     series = [frame.iloc[:, j] for j in kept]
     if series and all(isinstance(one.dtype, pd.SparseDtype) and one.dtype.fill_value == 0 for one in series):
         for j, one in zip(kept, series, strict=True):
-            _refuse_infinite(np.asarray(one.array.sp_values, dtype=float), names[j], name)
+            rows = one.array.sp_index.to_int_index().indices
+            _refuse_infinite(np.asarray(one.array.sp_values, dtype=float), names[j], name, rows)
         return frame.iloc[:, kept].set_axis([names[j] for j in kept], axis=1).reset_index(drop=True)
     require_cells(len(frame), len(kept), "the table", name, limits or Limits())
     columns = {
@@ -251,6 +252,9 @@ def _plain_text(cell: Any) -> str | None:
     return str(cell).strip()
 
 
-def _refuse_infinite(values: np.ndarray, column: str, name: PathLike) -> None:
-    if np.isinf(values).any():
-        raise DatasetError(f"{name}: column {column[:60]!r} has an infinite value")
+def _refuse_infinite(values: np.ndarray, column: str, name: PathLike, rows: np.ndarray | None = None) -> None:
+    infinite = np.isinf(values)
+    if infinite.any():
+        first = int(infinite.argmax())
+        row = first if rows is None else int(rows[first])
+        raise DatasetError(f"{name}: column {column[:60]!r} has an infinite value in row {row + 1}")

@@ -77,6 +77,9 @@ def _mask(reading: Reading, names: Sequence[str], path: PathLike) -> np.ndarray:
     known = set(names)
     for name, line in list(wanted.items()):
         if name not in known:
+            if name.strip() in known:  # as a data frame of pandas has it
+                wanted[name.strip()] = line
+                continue
             if matched := fnmatch.filter(sorted(known), name) if _is_pattern(name) else []:
                 wanted |= dict.fromkeys(matched, line)
                 continue
@@ -106,7 +109,7 @@ def read_names(names: Any, path: PathLike) -> tuple[PathLike, dict[str, int | No
     if isinstance(names, str | os.PathLike):
         lines = decode(read_bytes(names, Limits(max_bytes=MAX_NAMES_BYTES)), names).split("\n")
         return names, {text.strip(): i for i, text in enumerate(lines, 1) if text.strip()}
-    return path, dict.fromkeys(names)
+    return path, dict.fromkeys(map(str, names))
 
 
 def _is_pattern(name: str) -> bool:

@@ -14,6 +14,7 @@ from multilab.core.files import PathLike
 from multilab.datasets.columns import TableColumn, canonical_csr
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, require_cells
+from multilab.datasets.frames import is_text
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.tables import label_matrix
 
@@ -98,6 +99,8 @@ class CodedTable:
 
     def table(self) -> RawData:
         """Return the features as a data frame: the nominal ones as texts, those with the values 0 and 1 as numbers."""
+        rows, width = self.values.shape
+        require_cells(rows, width, "the table", self.path, self.limits)
         dense = self.values.toarray() if sp.issparse(self.values) else self.values
         features = pd.DataFrame({c.name: _cells(c, dense[:, j]) for j, c in enumerate(self.columns)}, copy=False)
         names = [column.name for column in self.label_columns]
@@ -109,6 +112,7 @@ class CodedTable:
             original_features=len(self.columns),
             nominal_features=sum(c.values is not None for c in self.columns),
             missing_values=int(np.isnan(dense).sum()),
+            nominal=tuple((name, j, j + 1) for j, (name, cells) in enumerate(features.items()) if is_text(cells)),
             notes=tuple(self.notes),
         )
 

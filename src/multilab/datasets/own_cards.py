@@ -216,7 +216,7 @@ def register_file(path: PathLike, **options: Any) -> RegisteredFile:
     >>> os.chdir(before)
     """
     source = require_file(path)
-    reading = named_labels(reading_of(options, source), source)
+    reading = reading_of(options, source)
     options = reading.given()
     checksum = sha256_digest(read_bytes(source))
     if not options:
@@ -226,7 +226,7 @@ def register_file(path: PathLike, **options: Any) -> RegisteredFile:
         if len(known) > 1:
             raise DatasetError(f"it is read in several ways ({', '.join(known)}): name the label columns", source)
     xml = with_labels_xml(source, options).get("labels_xml")
-    described = {**options, "extension": plain_name(source)[1], "sha256": checksum}
+    described = {**named_labels(reading, source).given(), "extension": plain_name(source)[1], "sha256": checksum}
     described["labels_xml"] = xml and sha256_digest(read_bytes(xml))
     further = {role: options[key] for key, role in FILES.items() if key in options and key != "labels_xml"}
     described |= {key: sha256_digest(read_bytes(options[key])) for key, role in FILES.items() if role in further}

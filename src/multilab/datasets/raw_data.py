@@ -33,7 +33,8 @@ class RawData:
     train_rows : int or None
         For a file with a training set followed by a test set: the number of training rows.
     nominal : tuple of (str, int, int)
-        Each nominal feature: its name, and the first and one past the last of its columns in ``X``.
+        Each nominal feature of ARFF: its name, and the first and one past the last of its columns in ``X``; in a data
+        frame those of texts.
     notes : tuple of str
         Actions of the reader, such as columns left out.
     kinds : dict of str to Kind, or None
@@ -60,11 +61,3 @@ class RawData:
     groups: np.ndarray | None = None
     grouped: tuple[str, ...] = ()
     embeddings: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The kinds of the columns of a table as the option ``columns`` has them."""
-        kinds = {name: str(kind) for name, kind in (self.kinds or {}).items()}
-        return {name: kind for name, kind in kinds.items() if name.partition("[")[0] not in self.embeddings} | dict(
-            self.embeddings
-        )

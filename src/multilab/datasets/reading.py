@@ -87,8 +87,8 @@ def read_content(path: PathLike, reading: Reading, limits: Limits | None = None)
 def raw_content(path: PathLike, reading: Reading, limits: Limits | None = None, *, encode: bool = False) -> RawData:
     """Return the content of a data file: of a table the data frame, before the kinds of its columns are chosen.
 
-    With ``encode`` an ARFF file is a matrix. Otherwise it is a table if there is something to learn from training rows:
-    it is dense, and has nominal attributes or missing values.
+    With ``encode`` an ARFF file is a matrix. Otherwise it is a table if kinds of its columns are given, or there is
+    something to learn from training rows: it is dense, and has nominal attributes or missing values.
     """
     limits, kind = limits or Limits(), reading.format or file_format(path)
     require_file(path)
@@ -98,7 +98,7 @@ def raw_content(path: PathLike, reading: Reading, limits: Limits | None = None, 
     check_format(reading, kind, path, hint)
     if kind == "arff":
         table = read_arff(path, reading, limits)
-        return table.encode() if encode or not table.is_table else table.table()
+        return table.table() if not encode and (table.is_table or reading.columns) else table.encode()
     if kind in TABLES:
         rows, train_rows = _all_rows(path, reading, limits)
         return table_of(rows, reading, path, limits, train_rows)

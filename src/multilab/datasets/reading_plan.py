@@ -95,7 +95,7 @@ def plan_reading(path: PathLike, **options: Any) -> ReadingPlan:
     ({'tempo': 'number', 'key': 'category'}, {'tempo': 1})
     """
     path = require_file(path)
-    reading = named_labels(reading_of(with_labels_xml(path, options), path), path)
+    reading = reading_of(with_labels_xml(path, options), path)
     kind = reading.format or file_format(path)
     if plain_name(path)[1] not in FORMATS:
         reading = replace(reading, format=kind)  # the card says it
@@ -107,11 +107,13 @@ def plan_reading(path: PathLike, **options: Any) -> ReadingPlan:
     raw, left_out, profile = profiled(raw_content(path, counted), path)
     if isinstance(raw.X, pd.DataFrame):
         raw = with_kinds(raw, reading.columns or {}, path)
-        reading = replace(reading, columns=raw.columns)
+        own = {name: str(kind) for name, kind in (raw.kinds or {}).items()}
+        written = {name: kind for name, kind in own.items() if name.partition("[")[0] not in raw.embeddings}
+        reading = replace(reading, columns=written | dict(raw.embeddings))
     if raw.Y.dtype == np.int8 and (raw.Y < 0).any():
         reading = replace(reading, missing_labels="keep")
     reading = replace(reading, drop=[*reading.dropped, *left_out] or None)
-    reader = reading.given()
+    reader = named_labels(reading, path).given()  # only here: a fault in a file of names has the line in that file
     files = {key: require_file(reader.pop(key)) for key in FILES if key in reader}
     return ReadingPlan(path, files.pop("labels_xml", None), reader, profile, describe(raw), **files)
 
@@ -223,7 +225,7 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
     >>> result["instances"], result["missing_values"]
     (2, 1)
     """
-    reading = named_labels(reading_of(with_labels_xml(path, options), path), path)
+    reading = reading_of(with_labels_xml(path, options), path)
     raw = raw_content(path, reading)
     if isinstance(raw.X, pd.DataFrame):
         raw = with_kinds(raw, reading.columns or {}, path)

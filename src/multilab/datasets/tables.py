@@ -54,7 +54,7 @@ def table_of(
         features, labels, names, train_rows, further = tags_of(frame, reading, path, limits, train_rows)
         notes += further
     else:
-        labels, names, further = _label_columns(rows, reading, path, limits)
+        labels, names, further = _label_columns(rows, reading, path, train_rows)
         features = frame.drop(columns=names)
         notes = [*notes[: len(rows.notes)], *further]
     groups = None
@@ -95,7 +95,7 @@ def with_kinds(raw: RawData, columns: Mapping[str, str], path: PathLike, *, comp
     raw : RawData
         A table.
     columns : mapping of str to str
-        Kinds of columns; of the others they are recognised.
+        Kinds of columns; of the others they are recognised, but nominal attributes of ARFF are categories.
     path : path-like
         For messages.
     complete : bool, default False
@@ -111,12 +111,14 @@ def with_kinds(raw: RawData, columns: Mapping[str, str], path: PathLike, *, comp
         raise DatasetError(
             f"column '{absent[0][:60]}' has no kind: the file is another one, or name it in {option('columns')}", path
         )
-    kinds = choose_kinds(X, raw.grouped, given, path)
+    declared = {name: "category" for name, *_ in raw.nominal if name in X}  # 1 and 2 among the values are no numbers
+    kinds = choose_kinds(X, raw.grouped, {**declared, **given}, path)
     return replace(
         raw,
         X=X,
         feature_names=list(X.columns),
         original_features=len(X.columns),
+        nominal=(),  # the kinds say it
         kinds=kinds,
         embeddings=embeddings,
         notes=(*raw.notes, *_unreadable(X, kinds)),
@@ -194,7 +196,9 @@ def _unreadable(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> list[str]:
     ]
 
 
-def _label_columns(rows: Rows, reading: Reading, path: PathLike, limits: Limits) -> tuple[Any, list[str], list[str]]:
+def _label_columns(
+    rows: Rows, reading: Reading, path: PathLike, train_rows: int | None
+) -> tuple[Any, list[str], list[str]]:
     """Return the values of the label columns, their names, and notes on how they were read."""
     names = list(rows.frame.columns)
     chosen = [names[j] for j in choose_labels(reading, names, path)]
@@ -212,7 +216,9 @@ def _label_columns(rows: Rows, reading: Reading, path: PathLike, limits: Limits)
         row, reason = min(faults, key=lambda one: one[0])
         if rows.line_of is not None:
             raise DatasetError(reason, path, rows.line_of(row))
-        raise DatasetError(f"row {row + 1}: {reason}", path)
+        of_test = train_rows is not None and row >= train_rows
+        where = f"row {row - (train_rows or 0) + 1} of the test rows" if of_test else f"row {row + 1}"
+        raise DatasetError(f"{where}: {reason}", path)
     return values, chosen, meaning_notes(meanings)
 
 
