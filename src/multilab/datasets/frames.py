@@ -79,7 +79,7 @@ def as_pandas(frame: Any, name: PathLike) -> pd.DataFrame:
     if isinstance(known, nw.LazyFrame):
         known = known.collect()
     if not isinstance(known, nw.DataFrame):
-        raise DatasetError(f"{name}: expected a data frame, got {type(frame).__name__}")
+        raise DatasetError(f"expected a data frame, got {type(frame).__name__}", name)
     return known.to_pandas()
 
 
@@ -120,19 +120,20 @@ def tidy(
     """
     frame = as_pandas(frame, name)
     if isinstance(frame.columns, pd.MultiIndex):
-        raise DatasetError(f"{name}: columns have names of several levels: join them first")
+        raise DatasetError("columns have names of several levels: join them first", name)
     if not len(frame):
-        raise DatasetError(f"{name}: the table has no row")
+        raise DatasetError("the table has no row", name)
     frame = with_numbers(frame, name, {*text_columns, *skip})
     names = [str(column).strip() for column in frame.columns]
     if len(set(names)) < len(names):
         twice = next(column for column, count in Counter(names).items() if count > 1)
-        raise DatasetError(f"{name}: column {twice[:60]!r} occurs twice")
+        raise DatasetError(f"column {twice[:60]!r} occurs twice", name)
     kept = [j for j, column in enumerate(names) if column not in skip]
     series = [frame.iloc[:, j] for j in kept]
     if series and all(isinstance(one.dtype, pd.SparseDtype) and one.dtype.fill_value == 0 for one in series):
         for j, one in zip(kept, series, strict=True):
-            _refuse_infinite(np.asarray(one.array.sp_values, dtype=float), names[j], name)
+            rows = one.array.sp_index.to_int_index().indices
+            _refuse_infinite(np.asarray(one.array.sp_values, dtype=float), names[j], name, rows)
         return frame.iloc[:, kept].set_axis([names[j] for j in kept], axis=1).reset_index(drop=True)
     require_cells(len(frame), len(kept), "the table", name, limits or Limits())
     columns = {
@@ -222,11 +223,12 @@ def _column(series: pd.Series, label: str, as_text: bool, name: PathLike) -> np.
         return values
     if not (of_numbers or types.is_object_dtype(kind) or types.is_datetime64_any_dtype(kind)):
         raise DatasetError(
-            f"{name}: column {label[:60]!r} is of type {series.dtype}, expected numbers, booleans or text; convert it "
-            f"or leave it out ({option('drop')})"
+            f"column {label[:60]!r} is of type {series.dtype}, expected numbers, booleans or text; convert it "
+            f"or leave it out ({option('drop')})",
+            name,
         )
     if not as_text:
-        refuse_nested(series, f"{name}: ")
+        refuse_nested(series, name)
     text_of = cell_text if as_text or not types.is_object_dtype(kind) else _plain_text
     return column_of_texts(*different(text_of(cell) or "" for cell in series.tolist()), as_text)
 
@@ -238,6 +240,9 @@ def _plain_text(cell: Any) -> str | None:
     return str(cell).strip()
 
 
-def _refuse_infinite(values: np.ndarray, column: str, name: PathLike) -> None:
-    if np.isinf(values).any():
-        raise DatasetError(f"{name}: column {column[:60]!r} has an infinite value")
+def _refuse_infinite(values: np.ndarray, column: str, name: PathLike, rows: np.ndarray | None = None) -> None:
+    """Refuse a column with an infinite value; ``rows`` are the positions of the values, if they are not of all rows."""
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        row = infinite[0] if rows is None else rows[infinite[0]]
+        raise DatasetError(f"column {column[:60]!r} has an infinite value in row {row + 1}", name)

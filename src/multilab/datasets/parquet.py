@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyarrow import ArrowException, BufferReader, feather, parquet, types
+from pyarrow import ArrowException, BufferReader, compute, feather, parquet, types
 
 from multilab.core.files import PathLike, parse_json
 from multilab.core.messages import option
@@ -85,6 +85,9 @@ def tidy_rows(
         table.validate(full=True)  # a damaged file may hold invalid UTF-8, or lists that end before they begin
     except ArrowException as error:
         raise DatasetError(f"a column is damaged ({error})", path) from None
+    for j, (name, kind) in enumerate(zip(table.schema.names, table.schema.types, strict=True)):
+        if name in text_columns and types.is_integer(kind):  # pandas makes floats of integers with missing values
+            table = table.set_column(j, name, compute.cast(table.column(j), pa.string()))
     try:
         frame = table.to_pandas(ignore_metadata=True, strings_to_categorical=True)
     except (ArrowException, ValueError, OverflowError) as error:  # such as a date after the year 9999
