@@ -122,7 +122,7 @@ def test_formats(file, options, columns, written, folder, capsys):
     assert sorted(path.name for path in Path("data/own").iterdir()) == written
     data = load(file.partition(".")[0])
     assert data.X.shape[1] == columns
-    if data.columns is None:
+    if data.kinds is None:
         values = data.X.toarray() if sp.issparse(data.X) else data.X
         assert not np.isnan(values).any()
     else:
@@ -163,7 +163,7 @@ def test_new_rows_are_read_and_imputed_as_the_card_says(tmp_path, monkeypatch, c
     options = ["--labels-last", "2", "--header", "false", "--decimal", ",", "--encoding", "cp1252"]
     assert main(["datasets", "add", "set.csv", *options]) == 0
     reader = card("set").reader
-    assert reader == {
+    assert reader.given() == {
         "labels_last": 2,
         "header": False,
         "decimal": ",",

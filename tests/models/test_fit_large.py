@@ -212,10 +212,7 @@ WRONG = {
     "tuning": (["--labels", "tag_*", "--method", "relm", "--tune", "3"], "no option --tune"),
     "folds": (["--labels", "tag_*", "--method", "relm", "--cv", "3"], "no option --cv"),
     "registry": (["--labels", "tag_*", "--method", "relm", "--register", "mine"], "no option --register"),
-    "a reader's option": (
-        ["--labels", "tag_*", "--method", "relm", "--missing-labels", "keep"],
-        "no option --missing-labels",
-    ),
+    "a reader's option": (["--labels", "tag_*", "--method", "relm", "--groups", "town"], "no option --groups"),
     "no label": (["--labels", "tog_*", "--method", "relm"], "no column matches 'tog_*'"),
     "an output below a file": (["--labels", "tag_*", "--method", "relm", "-o", "file/model"], "cannot be written: "),
     "labels that are text": (["--labels", "town", "--method", "relm"], "label 'town' is of type"),

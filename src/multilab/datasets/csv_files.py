@@ -540,7 +540,9 @@ def _text_columns(body: _Records, width: int, kept: Sequence[int]) -> dict[int, 
     return {j: known.result() for j, known in read.items()}
 
 
-def _chunks(body: _Records, width: int, kept: Sequence[int] | None, kind: str | None = None) -> Iterator[pd.DataFrame]:
+def _chunks(
+    body: _Records, width: int, kept: Sequence[int] | None, kind: str | None = None
+) -> Iterator[pd.DataFrame]:
     """Yield records as data frames; a column is numeric if its cells in the chunk are numbers or missing.
 
     With all columns (None) pandas refuses a record that has too many fields; it fills up one that has too few.
