@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyarrow import ArrowException, BufferReader, feather, parquet, types
+from pyarrow import ArrowException, BufferReader, compute, feather, parquet, types
 
 from multilab.core.files import PathLike, parse_json
 from multilab.core.messages import option
@@ -86,6 +86,9 @@ def tidy_rows(
             column.validate(full=True)  # a damaged file may hold invalid UTF-8, or lists that end before they begin
         except ArrowException as error:
             raise DatasetError(f"column '{name[:60]}' is damaged ({error})", path) from None
+    for j, (name, kind) in enumerate(zip(table.schema.names, table.schema.types, strict=True)):
+        if name in text_columns and types.is_integer(kind):  # pandas makes floats of integers with missing values
+            table = table.set_column(j, name, compute.cast(table.column(j), pa.string()))
     try:
         table = table.replace_schema_metadata(None)  # it is parsed, whoever wrote it
         frame = table.to_pandas(strings_to_categorical=True)
