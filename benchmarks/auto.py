@@ -203,7 +203,7 @@ def of_tables(name: str, seed: int) -> None:
     """Compare with the method of the portfolio that is best on the test rows, alone, with thresholds or without."""
     train, test, labels, truth = parts(name, seed)
     words = FrameEncoder().fit(train)
-    texts = texts_of(words.encoder_.columns)
+    texts = texts_of(words.encoder_.kinds)
     with_grams = FrameEncoder(dict.fromkeys(texts, "text:chars")).fit(train)
     for metric, value in METRICS.items():
         if known(name, seed, metric):

@@ -73,7 +73,7 @@ KINDS = {
     ),
     "calibration": (f"{PACKAGE}/decision/calibrated.py",),
     "encoder": (
-        *(f"{PACKAGE}/datasets/{name}.py" for name in ("table_encoder", "feature_columns", "encode", "vectors")),
+        *(f"{PACKAGE}/datasets/{name}.py" for name in ("table_encoder", "feature_columns", "nominal", "vectors")),
         f"{PACKAGE}/methods/mixed_scaler.py",
         f"{PACKAGE}/cells/features.py",
         f"{PACKAGE}/cells/rows.py",
@@ -83,14 +83,16 @@ KINDS = {
         for name in (
             "arff",
             "arff_numbers",
-            "cells",
             "columns",
+            "csv_files",
+            "frames",
             "joining",
             "kinds",
             "labels",
             "reading",
             "sparse",
-            "table",
+            "table_cells",
+            "tables",
         )
     ),
     "splitter": (
@@ -135,8 +137,8 @@ sort that fits is taken. Other files get a comment, or their entries another ord
 
 PASSED_OVER = {
     "src/multilab/decision/guard.py:guarded_thresholds": "for users of the library: no command calls it",
-    "src/multilab/datasets/table.py:_without_quoted": "chooses one of two readers, which read the same",
-    "src/multilab/datasets/table.py:_shown_lines": "the text of a message",
+    "src/multilab/datasets/csv_files.py:_without_quoted": "chooses one of two readers, which read the same",
+    "src/multilab/datasets/csv_files.py:_shown_lines": "the text of a message",
     "src/multilab/datasets/synthetic.py:bayes_accuracy": "no command calls it",
 }
 """Drawn places at which no edit can be tried, with the reason."""

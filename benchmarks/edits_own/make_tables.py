@@ -11,7 +11,7 @@ SIDES = {"train": ("north", "south", "west"), "test": ("east", "north")}
 TONES = "@relation tones\n@attribute size numeric\n@attribute rent numeric\n"
 CARD = """name: flats
 title: Flats
-reader: {format: csv, label_columns: [sunny, large, dear], text: one_hot}
+reader: {format: csv, label_columns: [sunny, large, dear]}
 files:
   - {role: train, path: flats-train.csv}
   - {role: test, path: flats-test.csv}

@@ -74,7 +74,7 @@ def cell_of(name, method="br_logistic", **options):
 
 def test_the_card_has_the_kinds_and_the_set_is_its_table(store):
     data = load(added(table(), "reviews"))
-    kinds = [str(column.kind) for column in data.columns]
+    kinds = list(map(str, data.kinds.values()))
     assert kinds == ["text", "number:comma in €", "date:day", "category", "number"]
     assert data.X.shape == (80, 5)
     frame = data.X
@@ -95,7 +95,7 @@ def test_an_encoder_that_saw_test_rows_would_fail_here(store):
     mine, theirs = gather(cell, store), gather(other, store)
     assert (mine.X_train != theirs.X_train).nnz == 0
     assert mine.X_test.shape != theirs.X_test.shape or (mine.X_test != theirs.X_test).nnz
-    of_all_rows = TableEncoder.learn(load("changed").X, load("changed").columns)
+    of_all_rows = TableEncoder.learn(load("changed").X, load("changed").kinds)
     assert of_all_rows != encoded_rows(other.split_ref, store)[0]
 
 
@@ -168,7 +168,7 @@ def test_the_same_rows_cut_elsewhere_have_an_encoder_of_their_own(store):
     fresh = Store(store.root.parent / "fresh")
     ensure(second, fresh)
     np.testing.assert_array_equal(store.arrays(second.key)["scores"], fresh.arrays(second.key)["scores"])
-    expected = TableEncoder.learn(load("cut").X[:20], load("cut").columns, load("cut").label_names)
+    expected = TableEncoder.learn(load("cut").X[:20], load("cut").kinds, load("cut").label_names)
     assert encoded_rows(second.split_ref, store)[0] == expected
 
 

@@ -103,16 +103,18 @@ def write_files():
     Path("z.csv.gz").write_bytes(gzip.compress(b"x;up;down\n1;1;0\n2;0;1\n"))
     table = pd.DataFrame({"x": [1.5, None, 2], "colour": ["red", None, "blue"], "up": [True, False, True]})
     table.to_parquet("p.parquet")
+    table.to_feather("f.feather")
 
 
 @pytest.mark.parametrize(
     ("file", "options", "columns", "written"),
     [
-        ("a.arff", [], 3, ["a.arff", "a.xml", "a.yaml"]),
+        ("a.arff", [], 2, ["a.arff", "a.xml", "a.yaml"]),
         ("s.svm", [], 3, ["s.svm", "s.yaml"]),
         ("m.mat", [], 3, ["m.mat", "m.yaml"]),
         ("z.csv.gz", ["--labels", "up,down"], 1, ["z.csv.gz", "z.yaml"]),
         ("p.parquet", ["--labels-last", "1"], 2, ["p.parquet", "p.yaml"]),
+        ("f.feather", ["--labels-last", "1"], 2, ["f.feather", "f.yaml"]),
     ],
 )
 def test_formats(file, options, columns, written, folder, capsys):
@@ -122,11 +124,11 @@ def test_formats(file, options, columns, written, folder, capsys):
     assert sorted(path.name for path in Path("data/own").iterdir()) == written
     data = load(file.partition(".")[0])
     assert data.X.shape[1] == columns
-    if data.columns is None:
+    if data.kinds is None:
         values = data.X.toarray() if sp.issparse(data.X) else data.X
         assert not np.isnan(values).any()
     else:
-        assert data.X.isna().to_numpy().any() == (file == "p.parquet")  # a table keeps its holes
+        assert data.X.isna().to_numpy().any() == (file != "z.csv.gz")  # a table keeps its holes
     (one,) = with_registered_files([f"dataset={file}"])  # the same content: the dataset that was added
     assert one == f"dataset={file.partition('.')[0]}"
     Path("data/own").rename("elsewhere")
@@ -163,7 +165,7 @@ def test_new_rows_are_read_and_imputed_as_the_card_says(tmp_path, monkeypatch, c
     options = ["--labels-last", "2", "--header", "false", "--decimal", ",", "--encoding", "cp1252"]
     assert main(["datasets", "add", "set.csv", *options]) == 0
     reader = card("set").reader
-    assert reader == {
+    assert reader.given() == {
         "labels_last": 2,
         "header": False,
         "decimal": ",",

@@ -70,12 +70,6 @@ WRONG = {
         TAGS,
         "'a' (mostly numbers, but 'inf' in row 1) by --columns a=number or",
     ),
-    "text refused": (
-        ROWS.encode(),
-        (*TAGS, "--text", "error"),
-        "text in colour: 0/1 columns by --text one_hot, or leave",
-    ),
-    "missing refused": (ROWS.encode(), (*TAGS, "--missing", "error", "--text", "drop"), "5 feature values are missing"),
     "extension": (b"\x00\x01\n\x00", ("my.dat", *TAGS), "my.dat: unknown extension '.dat'"),
     "no Parquet file": (ROWS.encode(), ("my.parquet", *TAGS), "not a readable Parquet file"),
     "damaged gzip file": (gzip.compress(ROWS.encode())[:60], ("my.csv.gz", *TAGS), "my.csv.gz: "),
@@ -136,7 +130,8 @@ def test_a_file_in_the_position_of_a_dataset(verb, capsys):
     assert "which columns are labels? Perhaps label_prefix=tag_" in one_line(capsys, [verb, "dataset=my.csv"])
     assert "no column matches 'tg_*'" in one_line(capsys, [verb, "dataset=my.csv", "labels=tg_*"])
     assert "labels_last must be a whole number" in one_line(capsys, [verb, "dataset=my.csv", "labels_last=two"])
-    assert "text must be one of" in one_line(capsys, [verb, "dataset=my.csv", "labels=tag_*", "text=hot"])
+    argv = [verb, "dataset=my.csv", "labels=tag_*", "missing_labels=hot"]
+    assert "missing_labels must be one of" in one_line(capsys, argv)
     assert not Path("data").exists()
 
 
@@ -151,8 +146,8 @@ def test_a_file_as_the_option_dataset(verb, capsys):
         assert f"{path}: there is no such file or folder; check the path" in refused(path, "--labels", "a")
     assert "which columns are labels? Perhaps --label-prefix tag_" in refused("my.csv")
     assert "no column matches 'tg_*'" in refused("my.csv", "--labels", "tg_*")
-    assert "'--labels-last': 'two' is not a valid integer" in refused("my.csv", "--labels-last", "two")
-    assert "'hot' is not one of 'one_hot', 'drop', 'error'" in refused("my.csv", "--labels", "tag_*", "--text", "hot")
+    assert "--labels-last must be a whole number, not 'two'" in refused("my.csv", "--labels-last", "two")
+    assert "'hot' is not one of 'error', 'keep'" in refused("my.csv", "--labels", "tag_*", "--missing-labels", "hot")
     assert not Path("data").exists()
 
 

@@ -13,7 +13,6 @@ from sklearn.utils import murmurhash3_32
 
 from helpers.own_files import saved
 from multilab.datasets import DatasetError, TableEncoder, feature_columns, plan_reading, read
-from multilab.datasets.columns import TableColumn
 from multilab.datasets.feature_columns import FeatureColumn
 from multilab.datasets.kinds import Kind
 
@@ -106,8 +105,8 @@ def encoder_and_rows(n=40):
         }
     )
     kinds = ("text", "number", "date:month", "category")
-    columns = [TableColumn(name, kind=Kind.parse(kind)) for name, kind in zip(rows, kinds, strict=True)]
-    return TableEncoder.learn(rows, columns, ["happy"], ["id"]), rows
+    of_columns = {name: Kind.parse(kind) for name, kind in zip(rows, kinds, strict=True)}
+    return TableEncoder.learn(rows, of_columns, ["happy"], ["id"]), rows
 
 
 def test_an_encoder_survives_json_and_says_what_it_did():
@@ -129,14 +128,13 @@ def test_an_encoder_survives_json_and_says_what_it_did():
 
 def test_an_encoder_learns_nothing_of_rows_that_it_was_not_given():
     encoder, rows = encoder_and_rows()
-    columns = [TableColumn(column.name, kind=column.kind) for column in encoder.columns]
     train = rows.iloc[:30]
     other = rows.copy()
     other.loc[30:, "remark"] = "words of test rows only"
     other.loc[30:, "tempo"] = 1e9
     other["key"] = other["key"].astype(object).mask(other.index >= 30, "Z")
-    assert TableEncoder.learn(other.iloc[:30], columns) == TableEncoder.learn(train, columns)
-    assert TableEncoder.learn(other, columns) != TableEncoder.learn(rows, columns)  # the rows do matter
+    assert TableEncoder.learn(other.iloc[:30], encoder.kinds) == TableEncoder.learn(train, encoder.kinds)
+    assert TableEncoder.learn(other, encoder.kinds) != TableEncoder.learn(rows, encoder.kinds)  # the rows do matter
 
 
 def test_batches_are_encoded_as_the_whole():
@@ -158,10 +156,10 @@ def test_dates_of_a_frame_of_parquet_and_of_excel_are_dates(kind, tmp_path):
     path = saved(frame, tmp_path, kind)
     plan = plan_reading(path, labels_last=1)
     assert plan.reader["columns"]["when"] == "date:year"
-    (column, _) = read(path, **plan.reader).columns
-    days = {value: column.kind.numbers([value])[0][0] for value in column.values}
-    assert sorted(days.values()) == [19715.0, 19753.25, 19782.0]
-    encoder = TableEncoder.learn(frame[["when"]], [TableColumn("when", kind=column.kind)])  # the frame itself
+    data = read(path, **plan.reader)
+    days, unreadable = data.kinds["when"].numbers(data.X["when"].cat.categories.tolist())
+    assert (sorted(days), unreadable.any()) == ([19715.0, 19753.25, 19782.0], False)
+    encoder = TableEncoder.learn(frame[["when"]], {"when": data.kinds["when"]})  # the frame itself
     assert encoder.encode(frame[["when"]]).X[:2].tolist() == [
         [19753.25, 2024, 1, 31, 2, 6, 0],
         [19753.25, 2024, 1, 31, 2, 6, 1],
@@ -184,7 +182,7 @@ def test_words_beyond_the_most_frequent_ones_are_hashed(monkeypatch):
     rows = sum(place[word] == place["loud"] for word in ("loud", "night"))  # café is in the row of loud
     weight = math.log(4 / (1 + rows)) + 1
     assert row[2 + place["loud"]] / row[0] == pytest.approx(weight / column.weights[0])
-    encoder = TableEncoder((column,), sparse=True, learned=True, missing="impute")
+    encoder = TableEncoder((column,), sparse=True, learned=True)
     again = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
     assert again == encoder
     assert again.columns[0].is_valid
@@ -213,7 +211,5 @@ def test_a_method_that_makes_its_features_dense_gets_the_most_frequent_words(mon
         f"remark={w}" for w in encoder.columns[0].values[:2]
     ]
     assert len(names) == encoder.width - encoder.columns[0].width + 2
-    numbers = TableEncoder.learn(
-        rows[["tempo", "key"]], [TableColumn("tempo"), TableColumn("key", kind=Kind("category"))]
-    )
+    numbers = TableEncoder.learn(rows[["tempo", "key"]], {"tempo": Kind("number"), "key": Kind("category")})
     assert numbers.dense_columns is None

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers.own_files import saved
+from helpers.readers_samples import content
 from multilab.cli import main
 from multilab.datasets import Dataset, DatasetError, add_dataset, card, encoder_of, load, read, register_file
 from multilab.model_selection import IterativeStratifiedGroupKFold, make_splits, splits
@@ -26,11 +27,12 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_labels_in_a_second_file(folder):
-    raw = read("songs.csv", join="moods.csv", on="id", label_columns=["happy", "sad"], text="one_hot")
+    raw = read("songs.csv", join="moods.csv", on="id", label_columns=["happy", "sad"])
     assert raw.label_names == ["happy", "sad"]
     assert raw.Y.tolist() == [[0, 1], [0, 0], [1, 0]]
-    assert raw.feature_names == ["tempo", "singer=ann", "singer=bob"]  # the key is no feature
-    assert raw.X[:, 0].tolist() == [120, 60, 90]
+    assert raw.feature_names == ["tempo", "singer"]  # the key is no feature
+    assert raw.X["tempo"].tolist() == [120, 60, 90]
+    assert raw.X["singer"].tolist() == ["ann", "bob", "ann"]
     added = add_dataset("songs.csv", join="moods.csv", on="id", labels_last=2)
     assert [path.name for path in added.paths] == ["songs.csv", "songs-labels.csv"]
     assert [file.role for file in card("songs").files] == ["full", "labels"]
@@ -47,9 +49,9 @@ def test_the_second_file_may_have_another_format(kind, folder):
 
 def test_a_second_file_with_a_row_for_each_item_and_tag(folder):
     Path("tags.csv").write_text("id,tag\n3,happy\n007,sad\n3,calm\n99,sad\n")
-    raw = read("songs.csv", join="tags.csv", on="id", item="id", tag="tag", drop="singer")
+    raw = content("songs.csv", join="tags.csv", on="id", item="id", tag="tag", drop="singer")
     assert (raw.label_names, raw.Y.tolist()) == (["calm", "happy", "sad"], [[0, 0, 1], [0, 0, 0], [1, 1, 0]])
-    assert raw.X.ravel().tolist() == [120, 60, 90]
+    assert raw.X["tempo"].tolist() == [120, 60, 90]
     assert "join: 1 keys of tags.csv are in no row of songs.csv" in raw.notes
 
 
@@ -110,11 +112,11 @@ def test_a_test_file_with_other_columns_is_refused(test, message, folder):
 def test_labels_of_training_and_test_rows_in_one_file(folder):
     Path("more.csv").write_text("id,tempo,singer\n55,70,cat\n")
     Path("moods.csv").write_text(MOODS + "55,yes,no\n")
-    raw = read("songs.csv", test="more.csv", join="moods.csv", on="id", labels_last=2, text="one_hot")
+    raw = content("songs.csv", test="more.csv", join="moods.csv", on="id", labels_last=2)
     assert (raw.train_rows, raw.Y.tolist()) == (3, [[0, 1], [0, 0], [1, 0], [1, 0]])
     Path("tags.csv").write_text("id,tag\n3,happy\n3,calm\n55,calm\n")
     options = {"item": "id", "tag": "tag", "drop": "singer"}
-    raw = read("songs.csv", test="more.csv", join="tags.csv", on="id", **options)
+    raw = content("songs.csv", test="more.csv", join="tags.csv", on="id", **options)
     assert (raw.train_rows, raw.Y.tolist()) == (3, [[0, 0], [0, 0], [1, 1], [1, 0]])
 
 

@@ -1,8 +1,9 @@
-"""Data sets of one's own from end to end: the folders of the cards, `datasets check`, checksums, imputation."""
+"""Data sets of one's own from end to end: the folders of the cards, `datasets check`, checksums, several files."""
 
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import gzip
 import hashlib
 import json
@@ -20,6 +21,7 @@ from multilab.cli import main
 from multilab.core.paths import conf_dir
 from multilab.datasets import DatasetError, DatasetWarning, card_folders, cards, fetch, load, prepare, prepared_meta
 from multilab.datasets.catalogue import card
+from multilab.datasets.options import Reading
 
 CSV = b"wind,sun,rain,warm\n1.5,3,1,0\n2,0.25,0,0\n0,4,0,1\n"
 
@@ -101,23 +103,23 @@ def check(capsys, *arguments):
 
 
 def test_check_refuses_what_loading_refuses_with_the_same_message(tmp_path, capsys):
-    content = CSV.replace(b"0.25", b"nan")
-    write_card(tmp_path, content=content)
+    write_card(tmp_path, content=CSV.replace(b"0.25,0,0", b"0.25,0,3"))
     with pytest.raises(DatasetError) as caught:
         load("mine")
+    assert caught.value.line == 3
     code, out, err = check(capsys, tmp_path / "mine.csv", "--labels", "rain,warm")
-    assert code == 2
+    assert (code, out) == (2, "")
     assert str(caught.value) in err
-    assert "missing_values         1" in out  # what was counted is shown all the same
-    code, out, err = check(capsys, tmp_path / "mine.csv", "--labels", "rain,warm", "--json")
-    assert code == 2
-    assert json.loads(out)["refused"] in str(caught.value)
-    write_card(tmp_path, content=content, reader={"label_columns": "rain,warm", "missing": "impute"})
-    assert load("mine").X.tolist() == [[1.5, 3], [2, 3.5], [0, 4]]
-    code, out, err = check(capsys, tmp_path / "mine.csv", "--labels", "rain,warm", "--missing", "impute")
+
+
+def test_check_counts_the_missing_values_that_loading_keeps(tmp_path, capsys):
+    write_card(tmp_path, content=CSV.replace(b"0.25", b"nan"), reader={"label_columns": "rain,warm"})
+    data = load("mine")
+    np.testing.assert_array_equal(data.X, [[1.5, 3], [2, np.nan], [0, 4]])
+    code, out, err = check(capsys, tmp_path / "mine.csv", "--labels", "rain,warm")
     assert (code, err) == (0, "")
-    assert "note: missing values imputed from all rows: 1" in out
-    assert load("mine").digest in out
+    assert "missing_values         1\n" in out
+    assert data.digest in out
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -161,19 +163,17 @@ def test_every_option_that_a_message_of_check_names_exists(tmp_path, capsys):
 
 
 def test_check_takes_every_option_of_a_card(tmp_path, capsys):
-    from multilab.datasets.card_file import ReaderOptions
-
     _, options, _ = check(capsys, "--help")
-    for name in ReaderOptions.__annotations__:
-        assert "--" + name.replace("label_columns", "labels").replace("_", "-") in options
+    for one in dataclasses.fields(Reading):
+        assert f"--{one.metadata['flag'] or one.name.replace('_', '-')} " in options
     path = tmp_path / "set.csv"
     path.write_text("id,town,x,l\n1,Rome,?,0\n2,Lima,3,1\n")
-    given = ("--labels-last", 1, "--drop", "id", "--text", "one_hot", "--missing", "keep", "--json")
-    code, out, _ = check(capsys, path, *given)
+    code, out, _ = check(capsys, path, "--labels-last", 1, "--drop", "id", "--columns", "town=text", "--json")
     assert code == 0
     content = json.loads(out)
-    assert [content[key] for key in ("features", "columns", "missing_values", "refused")] == [2, 3, 1, None]
-    assert len(content["notes"]) == 2
+    assert [content[key] for key in ("features", "columns", "missing_values")] == [2, 2, 1]
+    assert content["kinds"] == {"town": "text", "x": "number"}
+    assert len(content["notes"]) == 1
 
 
 def test_identifiers_and_index_columns_are_reported(tmp_path, capsys):
@@ -208,44 +208,40 @@ def test_what_a_reader_did_is_stored_and_shown(tmp_path, capsys):
     assert prepared_meta("mine")["notes"][1] == "left out as requested: 'patient_id'"
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_values_are_imputed_once_from_all_rows_of_a_set(full, tmp_path):
-    """The files of a set share their medians, and the parts are found in the full file before anything is filled."""
-    rows = ["1,0", "?,1", "5,0", "7,1", "?,0"]
-    parts = {"train": rows[:2], "test": rows[2:]} | ({"full": rows[::-1]} if full else {})
+def in_files(folder, rows, full, test=None):
+    """Write training and test rows, and perhaps a file of all rows in reverse order, with a card."""
+    parts = {"train": rows[:3], "test": rows[3:] if test is None else test} | ({"full": rows[::-1]} if full else {})
     for role, some in parts.items():
-        (tmp_path / f"{role}.csv").write_text("\n".join(["x,l", *some]) + "\n")
+        (folder / f"{role}.csv").write_text("\n".join(["x,town,price,l", *some]) + "\n")
     files = [{"role": role, "path": f"{role}.csv"} for role in parts]
-    write_card(tmp_path, files=files, reader={"labels_last": 1, "missing": "impute"})
+    write_card(folder, files=files, reader={"labels_last": 1})
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_the_files_of_a_set_share_the_kinds_of_their_columns(full, tmp_path):
+    """The kinds are those of all rows, the missing values are kept, and the parts are found in the full file."""
+    rows = ['1,Rome,"1,5 €",0', "2,?,12 €,1", '-0,Rome,"1,5 €",0', '?,5,"7,5 €",0', "2,?,12 €,1"]
+    in_files(tmp_path, rows, full)
     data = load("mine")
-    assert data.X[:, 0].tolist() == ([5, 7, 5, 5, 1] if full else [1, 5, 5, 7, 5])
+    assert {name: str(kind) for name, kind in data.kinds.items()} == {
+        "x": "number",
+        "town": "category",
+        "price": "number:comma in €",
+    }
+    whole = data.X.iloc[::-1] if full else data.X
+    np.testing.assert_array_equal(whole["x"], [1, 2, 0, np.nan, 2])
+    assert whole["town"].astype(object).fillna("").tolist() == ["Rome", "", "Rome", "5", ""]
     train, test = data.splits["official"]
-    assert train.tolist() == ([4, 3] if full else [0, 1])
-    assert test.tolist() == ([2, 1, 0] if full else [2, 3, 4])
-    assert prepared_meta("mine")["imputed_values"] == 2
-
-
-def test_missing_values_can_be_kept_for_an_imputer_in_the_pipeline(tmp_path):
-    write_card(tmp_path, content=CSV.replace(b"0.25", b""), reader={"label_columns": "rain,warm", "missing": "keep"})
-    assert np.isnan(load("mine").X).tolist() == [[False, False], [False, True], [False, False]]
-
-
-@pytest.mark.parametrize("full", [False, True])
-def test_the_files_of_a_set_share_the_columns_of_their_text(full, tmp_path):
-    rows = ["1,Rome,0", "2,?,1", "3,Lima,0", "4,Oslo,1"]
-    parts = {"train": rows[:3], "test": rows[3:]} | ({"full": rows[::-1]} if full else {})
-    for role, some in parts.items():
-        (tmp_path / f"{role}.csv").write_text("\n".join(["x,town,l", *some]) + "\n")
-    files = [{"role": role, "path": f"{role}.csv"} for role in parts]
-    write_card(tmp_path, files=files, reader={"labels_last": 1, "text": "one_hot", "missing": "keep"})
-    data = load("mine")
-    assert data.feature_names == ["x", "town=Lima", "town=Oslo", "town=Rome"]
-    X = [[1, 0, 0, 1], [2, np.nan, np.nan, np.nan], [3, 1, 0, 0], [4, 0, 1, 0]]
-    np.testing.assert_array_equal(data.X, X[::-1] if full else X)
-    assert data.splits["official"][1].tolist() == ([0] if full else [3])
-    (tmp_path / "test.csv").write_text("x,town,l\n4,5,1\n")  # a number where the other file has text
-    write_card(tmp_path, files=files, reader={"labels_last": 1, "text": "one_hot", "missing": "impute"})
-    with pytest.raises(DatasetError, match="feature_names differ from those of the set's other file"):
+    assert data.Y[train].ravel().tolist() == [0, 1, 0]
+    assert (train.tolist(), test.tolist()) == (([4, 0, 2], [1, 3]) if full else ([0, 1, 2], [3, 4]))
+    in_files(tmp_path, rows, full, test=["9,Oslo,3 €,1"])
+    if full:
+        with pytest.raises(DatasetError, match=r"test\.csv: row 1 is missing"):
+            load("mine")
+    else:
+        assert load("mine").splits["official"][1].tolist() == [3]
+    (tmp_path / "test.csv").write_text("x,city,price,l\n1,Rome,3 €,0\n")
+    with pytest.raises(DatasetError, match=r"'town'|'city'"):
         load("mine")
 
 

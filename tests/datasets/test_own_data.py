@@ -11,11 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from multilab.datasets.encode import impute
 
+from helpers.readers_samples import content
 from multilab.datasets import DatasetError, DatasetWarning, check, read
-from multilab.datasets.characteristics import id_like_features
-from multilab.datasets.raw_data import RawData
 
 
 @pytest.fixture
@@ -60,7 +58,7 @@ def test_the_index_of_a_parquet_file_is_no_feature(index, dropped, tmp_path):
     frame.to_parquet(tmp_path / "set.parquet")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        raw = read(tmp_path / "set.parquet", label_prefix="l_")
+        raw = content(tmp_path / "set.parquet", label_prefix="l_")
     assert raw.feature_names == ["width", "count"]
     np.testing.assert_array_equal(raw.X, frame[["width", "count"]])
     messages = [str(one.message) for one in caught if one.category is DatasetWarning]
@@ -78,11 +76,11 @@ def test_metadata_that_pandas_did_not_write_is_ignored(tmp_path):
     columns = pa.table({"x.y": [1, 2], "x": [3, 4], "l": [0, 1]})
     for metadata in (b"no JSON", b"[1]", b'{"index_columns": 3}', b'{"index_columns": [{"kind": "range"}, 7, "z"]}'):
         parquet.write_table(columns.replace_schema_metadata({b"pandas": metadata}), tmp_path / "set.parquet")
-        raw = read(tmp_path / "set.parquet", labels_last=1)
-        assert raw.X.tolist() == [[1, 3], [2, 4]]
+        raw = content(tmp_path / "set.parquet", labels_last=1)
+        assert raw.X.to_numpy().tolist() == [[1, 3], [2, 4]]
         assert raw.notes == ()
-    raw = read(tmp_path / "set.parquet", labels_last=1, drop="x.y")
-    assert (raw.X.tolist(), raw.feature_names) == ([[3], [4]], ["x"])
+    data = read(tmp_path / "set.parquet", labels_last=1, drop="x.y")
+    assert (data.X.to_numpy().tolist(), data.feature_names) == ([[3], [4]], ["x"])
 
 
 @pytest.mark.parametrize("index", [range(100, 112), [f"row {i}" for i in range(12)]])
@@ -118,9 +116,9 @@ ROWS = "1.5,red,0,1\n2.5,blue,1,0\n3.5,red,1,1\n4.5,blue,0,0\n"
 def test_a_file_without_names_is_refused_and_read_when_told_so(text, write):
     path = write(text, "set.csv")
     for options in ({"labels_last": 2}, {"label_columns": ["0", "1"]}):
-        refused("header=false", path, text="one_hot", **options)
+        refused("header=false", path, **options)
     first = text.startswith("0")
-    raw = read(path, header=False, **{"labels_first" if first else "labels_last": 2}, text="one_hot", missing="keep")
+    raw = read(path, header=False, **{"labels_first" if first else "labels_last": 2})
     assert len(raw.X) == text.count("\n")
     assert raw.label_names == (["c1", "c2"] if first else ["c3", "c4"])
     assert raw.Y[0].tolist() == [0, 1]
@@ -156,31 +154,31 @@ def test_a_repeated_name_that_is_a_label_value_hints_at_the_option(write):
 def test_single_bad_bytes_in_a_file_of_utf8_are_kept_as_such_and_their_lines_named(write):
     rows = "city,lab_a,lab_b\nKöln,0,1\nŁódź,1,0\nKöln,1,1\n".encode()
     path = write(rows + b"M\xe1laga,0,0\n", "set.csv")
-    raw = read(path, labels_last=2, text="one_hot")
-    assert raw.feature_names == ["city=Köln", "city=M\N{REPLACEMENT CHARACTER}laga", "city=Łódź"]
+    cities = ["Köln", "Łódź", "Köln", "M\N{REPLACEMENT CHARACTER}laga"]
+    raw = content(path, labels_last=2)
+    assert raw.X["city"].tolist() == cities
     assert "bytes that are not UTF-8 were read as an unknown character: line 5" in raw.notes
     mostly_wrong = write(rows + b"M\xe1laga,0,0\n" * 5, "wrong.csv")
     with pytest.raises(
         DatasetError, match=r"wrong\.csv:5: byte 0xe1 is not UTF-8, which 5 other .*=utf-8-replace.*=latin-1$"
     ):
-        read(mostly_wrong, labels_last=2, text="one_hot")
+        read(mostly_wrong, labels_last=2)
     with pytest.raises(DatasetError, match=r"set\.csv:5: byte 0xe1 is not utf-8"):
-        read(path, labels_last=2, text="one_hot", encoding="utf-8")
-    raw = read(path, labels_last=2, text="one_hot", encoding="utf-8-replace")
-    assert raw.feature_names == ["city=Köln", "city=M\N{REPLACEMENT CHARACTER}laga", "city=Łódź"]
-    raw = read(path, labels_last=2, text="one_hot", encoding="latin-1")
-    assert "city=KÃ¶ln" in raw.feature_names
+        read(path, labels_last=2, encoding="utf-8")
+    assert read(path, labels_last=2, encoding="utf-8-replace").X["city"].tolist() == cities
+    assert read(path, labels_last=2, encoding="latin-1").X["city"].tolist()[0] == "KÃ¶ln"
 
 
 def test_windows_text_keeps_its_characters(write):
     rows = "price €,“x”,lab_a,lab_b\nKöln,1,0,1\nMálaga,2,1,0\n"
-    raw = read(write(rows.encode("cp1252"), "set.csv"), labels_last=2, text="one_hot")
-    assert raw.feature_names == ["price €=Köln", "price €=Málaga", "“x”"]
+    raw = content(write(rows.encode("cp1252"), "set.csv"), labels_last=2)
+    assert raw.feature_names == ["price €", "“x”"]
+    assert raw.X["price €"].tolist() == ["Köln", "Málaga"]
     assert "the text is not UTF-8: read as Windows-1252 (cp1252)" in raw.notes
     refused("byte 0x81 is neither UTF-8 nor Windows-1252", write(b"\x81,l,m\n1,0,1\n2,1,0\n", "set.csv"), labels_last=2)
     arff = "@relation r\n@attribute c {Köln,Bonn}\n@attribute l {0,1}\n@data\nKöln,1\nBonn,0\n".encode("cp1252")
-    raw = read(write(arff, "set.arff"), labels_last=1)
-    assert raw.feature_names == ["c=Köln", "c=Bonn"]
+    raw = content(write(arff, "set.arff"), labels_last=1)
+    assert raw.X["c"].tolist() == ["Köln", "Bonn"]
     assert raw.notes == ("the text is not UTF-8: read as Windows-1252 (cp1252)",)
 
 
@@ -188,8 +186,7 @@ def test_windows_text_keeps_its_characters(write):
 def test_other_encodings_are_read_when_named(encoding, write):
     text = {"utf-16": "Łódź", "cp1251": "Омск", "gb18030": "北京"}[encoding]
     path = write(f"city,l,m\n{text},0,1\nRome,1,0\n".encode(encoding), "set.csv")
-    raw = read(path, labels_last=2, text="one_hot", encoding=encoding)
-    assert raw.feature_names == ["city=Rome", f"city={text}"]
+    assert read(path, labels_last=2, encoding=encoding).X["city"].tolist() == [text, "Rome"]
     refused("encoding must be one of", path, labels_last=2, encoding="zip")
     refused("the format 'mat' has no option encoding", write(b"x", "set.mat"), encoding="cp1252")
 
@@ -199,23 +196,23 @@ def test_other_encodings_are_read_when_named(encoding, write):
 
 def test_decimal_commas_and_points_of_thousands(write):
     path = write("t;p;l;m\n32,2;800;1;0\n4,75;9.600;0;1\n-1,5;1.234.567;0;0\n;12;1;1\n", "set.csv")
-    raw = read(path, labels_last=2, decimal=",", missing="keep")
-    np.testing.assert_array_equal(raw.X, [[32.2, 800], [4.75, 9600], [-1.5, 1234567], [np.nan, 12]])
+    data = read(path, labels_last=2, decimal=",")
+    np.testing.assert_array_equal(data.X, [[32.2, 800], [4.75, 9600], [-1.5, 1234567], [np.nan, 12]])
     path = write('t,p,l,m\n1.5,"1,234",1,0\n2.5,"9,600.5",0,1\n3.5,7,0,0\n', "set.csv")
-    raw = read(path, labels_last=2, decimal=".")
-    assert raw.X.tolist() == [[1.5, 1234], [2.5, 9600.5], [3.5, 7]]
+    data = read(path, labels_last=2, decimal=".")
+    assert data.X.to_numpy().tolist() == [[1.5, 1234], [2.5, 9600.5], [3.5, 7]]
     path = write("t,l,m\n0.001,1,0\n0.250,0,1\n", "set.csv")  # no thousands begin with 0: the option does not apply
-    assert read(path, labels_last=2, decimal=",").X.tolist() == [[0.001], [0.25]]
+    assert read(path, labels_last=2, decimal=",").X["t"].tolist() == [0.001, 0.25]
     for first in ("0.001", "1.25"):
         path = write(f"t;l;m\n1.250;1;0\n{first};0;1\n", "set.csv")
         refused(
-            f"t: '{first}' has a decimal point, but with decimal=',' the point of '1.250'",
+            f":3: t: '{first}' has a decimal point, but with decimal=',' the point of '1.250'",
             path,
             labels_last=2,
             decimal=",",
         )
     text = write("t;l;m\n1,5 und 2;1;0\n1,5;0;1\nx;0;0\n", "set.csv")  # a column of text stays as it is
-    assert read(text, labels_last=2, decimal=",", text="one_hot").feature_names == ["t=1,5", "t=1,5 und 2", "t=x"]
+    assert read(text, labels_last=2, decimal=",").X["t"].tolist() == ["1,5 und 2", "1,5", "x"]
 
 
 # ---- features that look like row identifiers ----
@@ -241,12 +238,13 @@ def test_columns_that_look_like_identifiers_are_reported(write):
     assert check(write("x,l\n1,0\n2,1\n3,1\n", "set.csv"), labels_last=1)["id_like"] == []
 
 
-def test_identifiers_of_sparse_and_text_features(write):
+def test_identifiers_of_sparse_and_nominal_features(write):
     rows = "".join(f"{i % 2} 1:{i} 2:{(i * 7) % 5 + 1} 3:{i / 4}\n" for i in range(12))
-    raw = read(write(rows, "set.svm"))
-    assert id_like_features(raw) == ["f1"]
-    text = "name,x,l\n" + "".join(f"n{i},{i % 3},{i % 2}\n" for i in range(12))
-    assert check(write(text, "set.csv"), labels_last=1, text="one_hot")["id_like"] == ["name"]
+    assert check(write(rows, "set.svm"))["id_like"] == ["f1"]
+    head = f"@relation r\n@attribute name {{{','.join(f'n{i}' for i in range(12))}}}\n@attribute x numeric\n"
+    body = "".join(f"{{0 n{i},1 {i % 3},2 {i % 2}}}\n" for i in range(12))
+    path = write(f"{head}@attribute l {{0,1}}\n@data\n{body}", "set.arff")
+    assert check(path, labels_last=1)["id_like"] == ["name"]
 
 
 # ---- labels ----
@@ -279,9 +277,9 @@ def test_labels_of_other_values_are_refused(write):
 
 def test_true_and_false_in_csv(write):
     path = write("wet,x,rain,sun\nTrue,1,TRUE,false\nfalse,2,False,true\n,3,1,0\n", "set.csv")
-    raw = read(path, label_columns=["rain", "sun"], missing="keep")
-    assert raw.Y.tolist() == [[1, 0], [0, 1], [1, 0]]
-    np.testing.assert_array_equal(raw.X, [[1, 1], [0, 2], [np.nan, 3]])
+    data = read(path, label_columns=["rain", "sun"])
+    assert data.Y.tolist() == [[1, 0], [0, 1], [1, 0]]
+    np.testing.assert_array_equal(data.X, [[1, 1], [0, 2], [np.nan, 3]])
 
 
 # ---- formats and delimiters ----
@@ -315,14 +313,15 @@ def test_svmlight_called_txt(start, write):
     ],
 )
 def test_delimiters_are_searched_outside_of_quotes(text, name, write):
-    path = write(text, name)
-    if "1,5" in text:  # a decimal comma is no number, and no delimiter either
-        refused(":2: '1,5' of column 'wind, east' is not a finite number", path, labels_last=1)
+    data = read(write(text, name), labels_last=1)
+    assert data.feature_names[1] == "sun; high"
+    assert data.label_names == ["rain"]
+    first = data.X.iloc[0].astype(str).tolist()
+    if "1,5" in text:  # a decimal comma is no delimiter
+        assert first == ["1,5", "2.0"]
+        assert data.kinds["wind, east"].numbers(["1,5"])[0].tolist() == [1.5]
     else:
-        raw = read(path, labels_last=1)
-        assert raw.X.tolist() == [[1, 2]]
-        assert raw.feature_names[1] == "sun; high"
-        assert raw.label_names == ["rain"]
+        assert first == ["1.0", "2.0"]
 
 
 # ---- missing values ----
@@ -331,17 +330,20 @@ def test_delimiters_are_searched_outside_of_quotes(text, name, write):
 @pytest.mark.parametrize("text_value", ["", "?", "NA", "NaN", "nan", "NAN", "null", "NULL"])
 def test_texts_for_a_missing_value(text_value, write):
     path = write(f"x,y,l\n1,{text_value},1\n2,3,0\n", "set.csv")
-    np.testing.assert_array_equal(read(path, labels_last=1, missing="keep").X, [[1, np.nan], [2, 3]])
-    refused("1 feature values are missing, the first in row 1, feature 'y'", path, labels_last=1)
+    raw = content(path, labels_last=1)
+    np.testing.assert_array_equal(raw.X, [[1, np.nan], [2, 3]])
+    assert raw.missing_values == check(path, labels_last=1)["missing_values"] == 1
     refused(":2: label 'l' is missing", write(f"x,l\n1,{text_value}\n", "set.csv"), labels_last=1)
     if text_value.lower() in ("nan", "null"):
         arff = "@relation r\n@attribute x numeric\n@attribute l numeric\n@data\n"
-        assert read(write(arff + f"{text_value},1\n2,0\n", "s.arff"), labels_last=1, missing="keep").missing_values == 1
+        assert content(write(arff + f"{text_value},1\n2,0\n", "s.arff"), labels_last=1).missing_values == 1
         refused(":5: label 'l' is missing", write(arff + f"1,{text_value}\n", "s.arff"), labels_last=1)
+        sparse = write(arff + f"{{0 2}}\n{{0 {text_value},1 1}}\n", "s.arff")  # a matrix has none
+        refused("1 feature values are missing, the first in row 2, feature 'x'", sparse, labels_last=1)
 
 
 def test_random_tables_are_read_as_pandas_reads_them(write):
-    """Numbers, text for truth values, missing values and text, against pandas' own reader and dummies."""
+    """Numbers, text for truth values, missing values and text, against pandas' own reader."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(3, 30))
@@ -358,70 +360,20 @@ def test_random_tables_are_read_as_pandas_reads_them(write):
         frame.loc[0, "number"], frame.loc[0, "town, or village"] = 1.5, "Rome"
         delimiter = rng.choice([",", ";", "\t"])
         text = frame.to_csv(index=False, sep=delimiter)
-        raw = read(write(text, "set.csv"), labels_last=1, text="one_hot", missing="keep")
-        reference = pd.read_csv(io.StringIO(text), sep=delimiter)
-        town = reference["town, or village"]
-        dummies = pd.get_dummies(town, prefix="town, or village", prefix_sep="=", dtype=float)
-        dummies[town.isna()] = np.nan
-        X = pd.concat([reference["number"], reference["truth"].astype(float), dummies], axis=1)
-        assert raw.feature_names == list(X.columns)
-        np.testing.assert_array_equal(raw.X, X)
-        np.testing.assert_array_equal(raw.Y[:, 0], frame["label"].isin(["true", "1"]))
-
-
-def test_imputation_of_a_worked_example(write):
-    text = "x,flag,town,l\n1,1,Rome,0\n?,?,?,1\n4,1,Lima,1\n10,0,Lima,0\n"
-    raw = read(write(text, "set.csv"), labels_last=1, text="one_hot", missing="impute")
-    assert raw.feature_names == ["x", "flag", "town=Lima", "town=Rome"]
-    assert raw.X.tolist() == [[1, 1, 0, 1], [4, 1, 1, 0], [4, 1, 1, 0], [10, 0, 1, 0]]
-    assert (raw.missing_values, raw.imputed_values) == (0, 3)
-    assert "imputed from all rows: 3, features concerned: 3 (median" in raw.notes[-1]
-    empty = write("x,y,l\n?,1,0\n?,2,1\n", "set.csv")
-    refused("feature 'x' has no value at all", empty, labels_last=1, missing="impute")
-    refused("missing must be one of error, keep, impute", empty, labels_last=1, missing="median")
-    refused("text must be one of error, one_hot", empty, labels_last=1, text="hash")
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_imputation_against_scikit_learn_and_without_labels(sparse):
-    from sklearn.impute import SimpleImputer
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 6)).round(1) * (rng.random((40, 6)) < 0.6)
-    X[:, 4:] = X[:, 4:] > 0
-    X[rng.random(X.shape) < 0.2] = np.nan
-    Y = (rng.random((40, 3)) < 0.4).astype(np.uint8)
-    medians = SimpleImputer(strategy="median").fit_transform(X[:, :4])
-    frequent = SimpleImputer(strategy="most_frequent").fit_transform(X[:, 4:])
-    given = sp.csr_array(X) if sparse else X
-    names = [f"f{j}" for j in range(6)]
-    made = [
-        impute(RawData(given, labels, names, list("abc"), 6, missing_values=int(np.isnan(X).sum())))
-        for labels in (Y, 1 - Y[::-1])
-    ]
-    for raw in made:
-        dense = raw.X.toarray() if sparse else raw.X
-        np.testing.assert_array_equal(dense, np.hstack([medians, frequent]))
-    assert np.isnan(given.data if sparse else given).any()  # the caller's matrix is left as it was
+        data = read(write(text, "set.csv"), labels_last=1)
+        reference = pd.read_csv(io.StringIO(text), sep=delimiter).drop(columns="label")
+        reference["truth"] = reference["truth"].astype(float)
+        reference["town, or village"] = reference["town, or village"].astype("category")
+        pd.testing.assert_frame_equal(data.X, reference, check_categorical=False)
+        np.testing.assert_array_equal(data.Y[:, 0], frame["label"].isin(["true", "1"]))
 
 
 # ---- text ----
 
 
-def test_text_is_refused_with_the_way_on(write):
-    path = write("town,x,l\nLima,1,0\nRome,2,1\n", "set.csv")
-    refused(":2: 'Lima' of column 'town' is not a finite number; for text set text to 'one_hot'", path, labels_last=1)
-    assert read(path, labels_last=1, drop=["town"]).feature_names == ["x"]
-    # One wrong number among many is no text, on request either.
+def test_a_few_wrong_numbers_among_many_are_no_text(write):
     typed = write("x,l\n" + "".join(f"{i},{i % 2}\n" for i in range(9)) + "1.2.3,0\ninf,1\n", "set.csv")
-    refused(":11: '1.2.3' of column 'x' is not a finite number", typed, labels_last=1, text="one_hot")
-
-
-def test_text_that_is_no_category_is_refused(write):
-    many = write("t,x,l\n" + "".join(f"text {i},{i},{i % 2}\n" for i in range(1001)), "set.csv")
-    refused("holds 1001 different texts", many, labels_last=1, text="one_hot")
-    long = write("t,x,l\n" + f"{'long ' * 30},1,0\nshort,2,1\n", "set.csv")
-    refused("of up to 149 characters", long, labels_last=1, text="one_hot")
+    refused("'x' (mostly numbers, but '1.2.3' in row 10)", typed, labels_last=1)
 
 
 def test_text_of_parquet(tmp_path):
@@ -434,15 +386,28 @@ def test_text_of_parquet(tmp_path):
         columns = pa.table({"town": column, "x": [1.0, 2, 3, 4], "l": [True, False, True, False]})
         parquet.write_table(columns, tmp_path / "set.parquet", row_group_size=3)
         path = tmp_path / "set.parquet"
-        raw = read(path, labels_last=1, text="one_hot", missing="keep")
-        assert raw.feature_names == ["town=Lima", "town=Rome", "x"]
-        np.testing.assert_array_equal(raw.X, [[0, 1, 1], [np.nan, np.nan, 2], [1, 0, 3], [0, 1, 4]])
-        assert raw.notes == ("text became one-hot columns: 'town' (2 values)",)
-        refused("column 'town' is of type", path, labels_last=1)
-        refused("non-binary label: 'town' is Lima, expected 0 or 1", path, label_columns="town", text="one_hot")
+        data = read(path, labels_last=1)
+        assert data.X["town"].astype(object).where(data.X["town"].notna(), None).tolist() == town
+        assert data.X["x"].tolist() == [1, 2, 3, 4]
+        assert str(data.kinds["town"]) == "category"
+        refused("row 1: non-binary label: 'town' is Rome, expected 0 or 1", path, label_columns="town")
     damaged = pa.array([b"Rome", b"\x83"]).view(pa.string())
-    parquet.write_table(pa.table({"town": damaged, "l": [0, 1]}), path)
-    refused("the text of column 'town' is damaged", path, labels_last=1, text="one_hot")
+    parquet.write_table(pa.table({"x": [1, 2], "town": damaged, "l": [0, 1]}), path)
+    refused("column 'town' is damaged", path, labels_last=1)
+
+
+def test_strings_of_parquet_stay_what_they_are(tmp_path):
+    """As numbers, codes would lose zeros and last digits, and 9.600 its thousands."""
+    pytest.importorskip("pyarrow")
+    strings = {"zip": ["01234", "98765"], "price": ["800", "9.600"], "number": ["12345678901234567890", "1"]}
+    pd.DataFrame({**strings, "l": [0, 1]}).to_parquet(tmp_path / "set.parquet")
+    data = read(tmp_path / "set.parquet", label_columns="l")
+    assert data.X.to_dict("list") == strings
+    assert {name: str(kind) for name, kind in data.kinds.items()} == {
+        "zip": "category",
+        "price": "number:comma",
+        "number": "category",
+    }
 
 
 # ---- columns left out ----
@@ -450,14 +415,13 @@ def test_text_of_parquet(tmp_path):
 
 def test_columns_are_left_out_on_request(write):
     path = write("id,x,note,l\n1,1,a b,0\n3,0,,1\n", "set.csv")
-    raw = read(path, labels_last=1, drop="id, note")
-    assert (raw.X.tolist(), raw.Y.tolist(), raw.feature_names) == ([[1], [0]], [[0], [1]], ["x"])
+    raw = content(path, labels_last=1, drop="id, note")
+    assert (raw.X["x"].tolist(), raw.Y.tolist(), raw.feature_names) == ([1, 0], [[0], [1]], ["x"])
     assert raw.notes == ("left out as requested: 'id', 'note'",)
     assert read(path, labels_first=1, drop=["id", "note"]).label_names == ["x"]
     refused("drop: 'idx' is not a column; did you mean 'id'?", path, labels_last=1, drop=["idx"])
     refused("label 'id' is not a column", path, label_columns="id", drop=["id", "note"])
     refused("the format 'svmlight' has no option drop", write(SVMLIGHT, "set.svm"), drop=["f1"])
-    refused("the format 'svmlight' has no option text", write(SVMLIGHT, "set.svm"), text="one_hot")
 
 
 @pytest.mark.parametrize("relation", ["'r: -C 2'", "r"])

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.readers_samples import content
 from multilab.datasets import Dataset, DatasetError, DatasetWarning, FrameEncoder, add_dataset, load, plan_reading, read
 from multilab.datasets.file_access import Limits
 from multilab.datasets.kinds import Kind, kind_of
@@ -44,22 +45,23 @@ def test_the_lines_with_quotes_in_quotes_are_left_out_on_request(folder):
         read(path, label_columns="l", columns={"plot": "text", "year": "number"})
     assert caught.value.line == 3
     assert "on_bad_lines=skip" in caught.value.reason
-    raw = read(path, label_columns="l", columns={"plot": "text", "year": "number"}, on_bad_lines="skip")
-    assert raw.X[:, 1].tolist() == [1990, 1992, 1995]  # that of 1994 is within the quotes of 1993
-    assert [raw.columns[0].values[int(code)] for code in raw.X[:, 0]] == ["a quiet film", "two, three", "last"]
-    assert raw.Y.ravel().tolist() == [0, 1, 0]
-    assert any("3, 5-6" in note for note in raw.notes)
+    options = {"label_columns": "l", "columns": {"plot": "text", "year": "number"}, "on_bad_lines": "skip"}
+    data = read(path, **options)
+    assert data.X["year"].tolist() == [1990, 1992, 1995]  # that of 1994 is within the quotes of 1993
+    assert data.X["plot"].tolist() == ["a quiet film", "two, three", "last"]
+    assert data.Y.ravel().tolist() == [0, 1, 0]
+    assert any("3, 5-6" in note for note in content(path, **options).notes)
 
 
 def test_lines_with_too_many_or_too_few_fields(folder):
     path = write(folder / "set.csv", "a,b,l\n1,2,0\n1,2,3,0\n\n4,5,1\n6,7\n8,9,0\n10,11,1\n")
-    raw = read(path, label_columns="l", on_bad_lines="skip")
-    assert raw.X.tolist() == [[1, 2], [4, 5], [8, 9], [10, 11]]
-    assert raw.Y.ravel().tolist() == [0, 1, 0, 1]
+    data = read(path, label_columns="l", on_bad_lines="skip")
+    assert data.X.to_numpy().tolist() == [[1, 2], [4, 5], [8, 9], [10, 11]]
+    assert data.Y.ravel().tolist() == [0, 1, 0, 1]
     with pytest.raises(DatasetError) as caught:
         read(path, label_columns="l")
     assert caught.value.line == 3
-    write(path, "a,b,l\n1,2,0\n1,2,3,0\n4,x,1\n1,2,0\n")  # the lines of later faults are those of the file
+    write(path, "a,b,l\n1,2,0\n1,2,3,0\n4,5,2\n1,2,0\n")  # the lines of later faults are those of the file
     with pytest.raises(DatasetError) as caught:
         read(path, label_columns="l", on_bad_lines="skip")
     assert caught.value.line == 4
@@ -69,8 +71,8 @@ def test_no_fragment_of_a_record_over_several_lines_is_taken_for_a_record(folder
     head = 'plot,year,l\n"one\nline more",1990,0\n"good",1991,1\n'
     broken = '"a 5" disk\nand, so, on\nto the "end",1992,1\n'
     path = write(folder / "set.csv", head + broken + '"fine, too",1993,0\n"three\nlines\nhere",1994,1\n')
-    raw = read(path, label_columns="l", columns={"plot": "text", "year": "number"}, on_bad_lines="skip")
-    assert raw.X[:, 1].tolist() == [1990, 1991, 1993, 1994]
+    data = read(path, label_columns="l", columns={"plot": "text", "year": "number"}, on_bad_lines="skip")
+    assert data.X["year"].tolist() == [1990, 1991, 1993, 1994]
 
 
 def test_bad_lines_are_scanned_once(folder):
@@ -78,7 +80,7 @@ def test_bad_lines_are_scanned_once(folder):
     path = write(folder / "set.csv", "a,b,l\n1,2,0\n" + 'x","\n' * 20_000)
     with pytest.raises(DatasetError):
         read(path, label_columns="l")
-    assert read(path, label_columns="l", on_bad_lines="skip").X.tolist() == [[1, 2]]
+    assert read(path, label_columns="l", on_bad_lines="skip").X.to_numpy().tolist() == [[1, 2]]
 
 
 def test_a_table_in_which_most_lines_do_not_fit_has_another_fault(folder):
@@ -92,7 +94,7 @@ def test_the_choice_is_in_the_card_and_not_for_new_rows(folder):
     rows = [f"{i % 7},{i % 5},{i % 2}" for i in range(N)]
     write(folder / "set.csv", "\n".join(["a,b,l", *rows[:20], "1,2,3,4", *rows[20:]]) + "\n")
     added = add_dataset("set.csv", label_columns="l", on_bad_lines="skip")
-    assert added.card.reader["on_bad_lines"] == "skip"
+    assert added.card.reader.on_bad_lines == "skip"
     assert load("set").X.shape == (N, 2)
     with pytest.raises(DatasetError) as caught:  # every new row gets its prediction
         encoder_of("set").read(write(folder / "new.csv", "a,b\n1,2\n1,2,3\n"))
@@ -126,7 +128,7 @@ def test_other_last_columns_are_called_by_their_position(kind, folder):
             lines = (",".join("" if cell is None else str(cell) for cell in row) for row in rows)
             write(folder / f"{name}.csv", "\n".join(lines) + "\n")
     added = add_dataset(f"set.{kind}", label_columns="l")
-    assert list(added.card.reader["columns"]) == ["a", "c3", "c4"]
+    assert list(added.card.reader.columns) == ["a", "c3", "c4"]
     frame = load("set").X
     assert frame["c3"].tolist() == [2 * i for i in range(N)]
     assert frame["c4"].isna().sum() == len(range(0, N, 3))
@@ -177,7 +179,7 @@ def test_an_index_in_a_frame_is_no_feature():
 def test_a_name_may_begin_with_an_underscore(folder):
     rows = "".join(f"{i % 7},{i % 3},{i % 2}\n" for i in range(N))
     write(folder / "set.csv", "_id,x,l\n" + rows)
-    assert add_dataset("set.csv", label_columns="l").card.reader["columns"] == {"_id": "number", "x": "number"}
+    assert add_dataset("set.csv", label_columns="l").card.reader.columns == {"_id": "number", "x": "number"}
 
 
 # ---- lists of words ----
@@ -195,7 +197,7 @@ def test_lists_of_words_are_a_text(folder):
     plan = plan_reading("set.json", tags="tags")
     assert plan.reader["columns"] == {"words": "text"}
     data = Dataset.from_frame(rows, tags="tags")
-    assert [str(column.kind) for column in data.columns] == ["text"]
+    assert {name: str(kind) for name, kind in data.kinds.items()} == {"words": "text"}
     assert data.label_names == ["leak", "noise"]
 
 
@@ -225,8 +227,8 @@ TABS = "".join(f"{35 + i % 5},{i % 10}\t{1 + i % 3},5\t{'yes' if i % 2 else 'no'
 def test_a_table_of_an_unknown_extension_is_recognised(encoding, folder):
     write(folder / "set.data", TABS, encoding)
     added = add_dataset("set.data", labels_last=1, header=False)
-    assert added.card.reader["format"] == "csv"
-    assert added.card.reader["columns"] == {"c1": "number:comma", "c2": "number:comma"}
+    assert added.card.reader.format == "csv"
+    assert added.card.reader.columns == {"c1": "number:comma", "c2": "number:comma"}
     assert any("tabs" in note for note in added.plan.content["notes"])
     X = load("set").X
     assert Kind.parse("number:comma").numbers(X["c1"].astype(str))[0][:3].tolist() == [35.0, 36.1, 37.2]
@@ -266,7 +268,7 @@ def test_a_word_for_a_missing_number_is_missing(folder):
     cells = ["Unknown" if i == 7 else "none" if i % 9 == 4 else str(i % 24) for i in range(N)]
     write(folder / "set.csv", "x,l\n" + "".join(f"{cell},{i % 2}\n" for i, cell in enumerate(cells)))
     added = add_dataset("set.csv", label_columns="l")
-    assert added.card.reader["columns"] == {"x": "number"}
+    assert added.card.reader.columns == {"x": "number"}
     assert any("'x'" in note for note in added.plan.content["notes"])
     values, unreadable = Kind("number").numbers(cells)
     assert np.isnan(values).sum() == unreadable.sum() == cells.count("none") + 1

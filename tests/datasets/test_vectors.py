@@ -49,7 +49,7 @@ def test_a_list_of_numbers_is_a_column_each(kind, tmp_path, monkeypatch):
     assert data.feature_names == names
     np.testing.assert_array_equal(data.X.to_numpy()[:, 1:], VECTORS)
     assert data.label_names == ["a", "b"]
-    assert {str(column.kind) for column in data.columns} == {"number"}
+    assert [str(kind) for kind in data.kinds.values()] == ["number"] * 4
 
 
 def test_lists_of_whole_numbers_may_be_tags(tmp_path):

@@ -37,7 +37,7 @@ def write_card(folder: Path, table: pd.DataFrame, name: str = "mine", **reader: 
     """Write a table as CSV and its card; return the path of the CSV."""
     path = folder / f"{name}.csv"
     table.to_csv(path, index=False)
-    options = {"format": "csv", "label_prefix": "tag_", "drop": ["id"], "text": "one_hot", "missing": "impute"}
+    options = {"format": "csv", "label_prefix": "tag_", "drop": ["id"]}
     lines = "".join(f"  {key}: {value}\n" for key, value in {**options, **reader}.items())
     card = f"title: {name}\nreader:\n{lines}files:\n  - {{role: full, path: {name}.csv}}\n"
     (folder / f"{name}.yaml").write_text(card, encoding="utf-8")

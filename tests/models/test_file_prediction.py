@@ -132,7 +132,9 @@ def test_wrong_files_leave_no_output(folder, model_path, capsys, tmp_path):
     folder.to_parquet("big/0.parquet", index=False)
     folder.assign(income=np.inf).to_parquet("big/1.parquet", index=False)
     assert main(["predict", str(model_path), "./big", "-o", "out.csv"]) == 2
-    assert "row 301 of column 'income' is not a finite number" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "'income' has an infinite value in row 1 (in rows 301 to 600" in message
+    assert message.count("big") == 1
     assert main(["predict", str(model_path), "./big"]) == 2
     assert "name a file for the predictions (-o)" in capsys.readouterr().err
     assert main(["predict", str(model_path), "./big", "-o", "out.json"]) == 2

@@ -12,8 +12,7 @@ from multilab.cells import Scaling
 from multilab.cells.method import Method, load_method
 from multilab.cli import main
 from multilab.datasets import DatasetError, TableEncoder
-from multilab.datasets.columns import LabelOptions, TableColumn
-from multilab.datasets.dataset import table_frame
+from multilab.datasets.options import reading_of
 from multilab.datasets.parquet_table import ParquetTable, is_large
 from multilab.methods.errors import MethodError
 from multilab.methods.transformation._binary import seeded
@@ -39,6 +38,8 @@ def rows(n=1200, seed=0):
             "code": random.choice(["0", "1"], size=n),
             "day": pd.to_datetime("2024-01-01") + pd.to_timedelta(random.integers(0, 500, n), unit="D"),
             "note": [f"{word} remark number {k} about the town" for k, word in enumerate(town)],
+            # a category whose texts are all numbers in the later batches
+            "release": np.where(np.arange(n) < 700, "beta", random.choice(["1.10", "2.0"], size=n)),
             "tag_a": x > 0,
             "tag_b": (town == "Ely").astype(np.int8),
         }
@@ -65,16 +66,15 @@ def test_the_table_is_what_a_reader_of_one_file_makes_of_it(folder):
     from multilab.datasets.file_access import Limits
     from multilab.datasets.parquet import read_parquet
 
-    kinds = {"zip", "code"}
-    whole = read_parquet("one.parquet", LabelOptions(label_columns=["tag_*"]), Limits(), ["id"], "keep", False, kinds)
-    features, labels = whole.frames()
-    table = large_table("big", READER)
-    parts = [table.coded(part, start).frames() for start, part in table.batches(rows=100)]
+    reader = {**READER, "columns": {**READER["columns"], "release": "category"}}
+    whole = read_parquet("one.parquet", reading_of(reader), Limits(), {"zip", "code", "release"}).frame
+    table = large_table("big", reader)
     assert table.n_rows == 1200
     assert [start for start, _ in table.batches(rows=100)][:3] == [0, 100, 150]  # batches end where row groups do
-    for k, expected in enumerate((features, labels)):
-        found = pd.concat([part[k].astype(object) for part in parts], ignore_index=True)
-        pd.testing.assert_frame_equal(found, expected.astype(object))
+    parts = [part for _, part in table.batches(rows=100)]
+    features = pd.concat([table.frame(part).astype(object) for part in parts], ignore_index=True)
+    pd.testing.assert_frame_equal(features, whole[table.names].astype(object))
+    np.testing.assert_array_equal(np.concatenate([table.labels_of(part) for part in parts]), whole[LABELS])
 
 
 @pytest.mark.parametrize("name", ["relm", "br_sgd"])
@@ -88,12 +88,10 @@ def test_a_table_within_the_sample_gives_the_model_of_memory(folder, name, monke
 
     rows().to_parquet("one.parquet", index=False)
     whole = large_table("one.parquet", READER)
-    kinds = {one.name: one.kind for one in model.encoder.columns}
     (_, everything), *_ = whole.batches()
-    raw = whole.kept(everything, kinds)
-    frame, Y = table_frame(raw.X, raw.columns), raw.Y
-    columns = [TableColumn(column, kind=kind) for column, kind in kinds.items()]
-    encoder = TableEncoder.learn(frame.iloc[train], columns, LABELS, ["id"])
+    frame, Y = whole.frame(everything), whole.labels_of(everything)
+    encoder = TableEncoder.learn(frame.iloc[train], model.encoder.kinds, LABELS, ["id"])
+    assert encoder.kinds["release"].name == "category"
     assert json.dumps(model.encoder.to_json()) == json.dumps(encoder.to_json())
 
     X = encoder.encode(frame).X
@@ -127,7 +125,7 @@ def test_fit_and_predict_by_the_command_line(folder, capsys):
     command = ["fit", "--dataset", "./big", "--labels", "tag_*", "--drop", "id", "--columns", "zip=category"]
     assert main([*command, "--method", "relm", "--set", "n_hidden=60", "-o", "model"]) == 0
     output = capsys.readouterr()
-    assert "./big: 1,200 rows x 8 columns, so it is read in batches of rows" in output.out
+    assert "./big: 1,200 rows x 9 columns, so it is read in batches of rows" in output.out
     assert "RELM on big, 240 rows held out" in output.out
     assert "fitted on 960 rows, 2 labels" in output.out
     rows(50, seed=1).drop(columns=LABELS).to_parquet("new.parquet")
@@ -192,7 +190,18 @@ def test_a_file_that_changes_meanwhile_is_refused(folder, monkeypatch):
 
 def test_labels_that_were_not_observed_are_refused_without_an_option_that_is_refused_too(folder):
     rows().assign(tag_a=lambda table: table["tag_a"].astype(float).where(table["id"] != 7)).to_parquet("one.parquet")
-    with pytest.raises(DatasetError, match=r"label 'tag_a' is missing in some rows: batches need all labels$"):
+    with pytest.raises(DatasetError, match=r"label 'tag_a' is missing") as caught:
+        large_table_model(large_table("one.parquet", READER), load_method("relm"), SETTINGS)
+    assert "missing_labels" not in str(caught.value)
+
+
+def test_an_infinite_value_is_named_with_its_row_also_where_rows_before_it_are_held_out(folder, monkeypatch):
+    monkeypatch.setattr("multilab.models.fit_large.HELD_OUT_ROWS", 100)
+    monkeypatch.setattr("multilab.models.fit_large.SAMPLE_ROWS", 200)
+    drawn = set(np.random.default_rng(0).choice(1200, 300, replace=False).tolist())
+    row = next(row for row in range(700, 1200) if row not in drawn)
+    rows().assign(x=lambda table: table["x"].where(table["id"] != row, np.inf)).to_parquet("one.parquet", index=False)
+    with pytest.raises(DatasetError, match=rf"'x' has an infinite value in row {row + 1} \(in rows 1 to 1200"):
         large_table_model(large_table("one.parquet", READER), load_method("relm"), SETTINGS)
 
 
@@ -203,11 +212,11 @@ WRONG = {
     "tuning": (["--labels", "tag_*", "--method", "relm", "--tune", "3"], "no option --tune"),
     "folds": (["--labels", "tag_*", "--method", "relm", "--cv", "3"], "no option --cv"),
     "registry": (["--labels", "tag_*", "--method", "relm", "--register", "mine"], "no option --register"),
-    "a reader's option": (["--labels", "tag_*", "--method", "relm", "--missing", "keep"], "no option --missing"),
+    "a reader's option": (["--labels", "tag_*", "--method", "relm", "--groups", "town"], "no option --groups"),
     "no label": (["--labels", "tog_*", "--method", "relm"], "no column matches 'tog_*'"),
     "an output below a file": (["--labels", "tag_*", "--method", "relm", "-o", "file/model"], "cannot be written: "),
     "labels that are text": (["--labels", "town", "--method", "relm"], "label 'town' is of type"),
-    "labels beyond 0 and 1": (["--labels", "zip", "--method", "relm"], "label 'zip' is 23 in some rows"),
+    "labels beyond 0 and 1": (["--labels", "zip", "--method", "relm"], "'zip' is 23"),
 }
 
 
@@ -225,7 +234,7 @@ def test_files_of_a_folder_must_have_the_same_columns(folder):
     with pytest.raises(DatasetError, match=text):
         ParquetTable("big")
     rows().assign(more=1).to_parquet("big/part-9.parquet", index=False)
-    with pytest.raises(DatasetError, match=r"column 10 is more \(int64\), in part-0.parquet it is missing"):
+    with pytest.raises(DatasetError, match=r"column 11 is more \(int64\), in part-0.parquet it is missing"):
         ParquetTable("big")
     (folder / "big" / "part-9.parquet").write_bytes(b"PAR1 no such thing")
     with pytest.raises(DatasetError, match=r"part-9.parquet: not a readable Parquet file"):

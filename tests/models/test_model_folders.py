@@ -221,7 +221,7 @@ DAMAGE = {
         lambda path: path.write_text("[]"),
         lambda path: path.write_text("null"),
         edited(lambda content: content.update(columns=5)),
-        edited(lambda content: content.update(missing=None)),
+        edited(lambda content: content.update(learned=None)),
         edited(lambda content: content.update(reading={"tags": "tag", "separator": ""})),
         edited(lambda content: content["columns"].pop()),
         edited(lambda content: content["columns"].reverse()),

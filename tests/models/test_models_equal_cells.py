@@ -11,7 +11,7 @@ import pytest
 from helpers.models_for_use import fit_settings, model_of, own_table
 from multilab.cells.fitting import fit_on_rows
 from multilab.cells.running import estimator_of_cell
-from multilab.datasets import load
+from multilab.datasets import TableEncoder, load
 from multilab.models import load_model
 from multilab.models.champions import settings_cells
 
@@ -26,8 +26,10 @@ def test_a_saved_model_scores_as_the_fit_of_a_cell(
     model_of(settings).save(tmp_path / "model")
     cell = settings_cells(settings)[0]
     every = replace(cell, split_ref=replace(cell.split_ref, split=-1))
-    X, Y = load("mine").X, load("mine").Y
-    expected = fit_on_rows(estimator_of_cell(every), X, Y, X)
+    data = load("mine")
+    encoder = TableEncoder.learn(data.X, data.kinds)
+    X = encoder.encode(data.X).X
+    expected = fit_on_rows(estimator_of_cell(every, encoder=encoder), X, data.Y, X)
     loaded = load_model(tmp_path / "model")
     scores, decisions = loaded.predict_encoded(X)
     np.testing.assert_allclose(scores, expected.scores, rtol=0, atol=1e-12)  # another memory layout when loaded

@@ -135,8 +135,7 @@ def number(digits):
         ({"dataframe_records": [1, [2]]}, ""),
         ({"inputs": 5}, "no table"),
         ({"instances": [5, "a"]}, "columns of the training data are missing"),
-        (split(["old", "York", 3, "true"]), "column 'age', row 1: 'old' is not a finite number"),
-        (split([[1, 2], "York", 3, "true"]), "column 'age', row 1: [1, 2] is not a finite number"),
+        (split([[1, 2], "York", 3, "true"]), "column 'age', row 1: the cell is a list"),
         (split([30], columns=["age"]), "columns of the training data are missing: 'town', 'income', 'member'"),
         (split([30, 31, "York", 3, "true"], columns=["age", *COLUMNS]), "columns occur twice: 'age'"),
         (split([30, "York", 3, "true", 5], columns=[*COLUMNS, "height"]), "did not have: 'height'"),
@@ -147,7 +146,7 @@ def number(digits):
         ({"dataframe_records": [{f"c{k}": 1} for k in range(100)]}, "100 columns"),
         ({"inputs": {f"c{k}": [1] for k in range(100)}}, "100 columns"),
     ],
-    ids=range(25),
+    ids=range(24),
 )
 def test_wrong_requests_are_status_400_with_one_line(address, body, message):
     status, reply = post(address, body)
@@ -157,6 +156,15 @@ def test_wrong_requests_are_status_400_with_one_line(address, body, message):
     assert "\n" not in reply["message"]
     assert "Traceback" not in json.dumps(reply)
     assert post(address, split([30, "York", 20, "true"]))[0] == 200
+
+
+def test_a_cell_that_cannot_be_read_is_a_missing_one_or_refused(model, address):
+    replies = [post(address, split([age, "York", 3, "true"])) for age in ("old", None)]
+    assert [status for status, _ in replies] == [200, 200]
+    assert replies[0] == replies[1]
+    with in_thread(ModelServer(model, strict=True)) as strict:
+        status, reply = post(strict, split(["old", "York", 3, "true"]))
+    assert (status, reply["message"].partition(" is ")[0]) == (400, "column 'age', row 1: 'old'")
 
 
 @pytest.mark.parametrize(

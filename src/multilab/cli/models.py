@@ -195,10 +195,8 @@ def _fit_large(
         raise click.UsageError(f"{path} is read in batches of rows, which have no option {shown}.")
     from multilab.experiments.fit import FitOptions, fit_large_and_log
 
-    listed = ("label_columns", "drop")
     with naming_flags():
-        chosen = {name: comma_separated(value) if name in listed else value for name, value in reader.items()}
-        return fit_large_and_log(path, chosen, settings, FitOptions(**options))
+        return fit_large_and_log(path, reader, settings, FitOptions(**options))
 
 
 def _found(dataset: str, budget: float, metric: str, cv: int | None, seed: int | None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -220,19 +220,16 @@ def raw_source(source: Any, name: str | None, limits: Limits | None, options: Ma
             "column that holds them"
         )
     check_format(reading, "frame", called)
-    dropped = set(reading.dropped)
 
-    def rows_of(frame: Any, skip: Collection[str]) -> Rows:
+    def rows_of(frame: Any, drop: Sequence[str] = ()) -> Rows:
         frame = as_pandas(frame, called)
-        return Rows(tidy(frame, called, limits, reading.text_columns, skip))
+        names = [str(column).strip() for column in frame.columns]
+        left_out = set(names) - {names[j] for j in positions_left(names, drop, called)}
+        return Rows(tidy(frame, called, limits, reading.text_columns, left_out), tuple(dropped_note(drop, names)))
 
     if not reading.given(("test", "join", "vectors")):
-        names = [str(column).strip() for column in as_pandas(source, called).columns]
-        positions_left(names, reading.dropped, called)
-        rows = rows_of(source, dropped)
-        rows = Rows(rows.frame, tuple(dropped_note(reading.dropped, names)))
-        return table_of(rows, reading, called, limits), called
-    rows, train_rows = joined_rows(rows_of(source, ()), reading, called, lambda one: rows_of(one, ()), limits)
+        return table_of(rows_of(source, reading.dropped), reading, called, limits), called
+    rows, train_rows = joined_rows(rows_of(source), reading, called, rows_of, limits)
     return table_of(rows, reading, called, limits, train_rows), called
 
 

@@ -82,7 +82,7 @@ def as_pandas(frame: Any, name: PathLike) -> pd.DataFrame:
     if isinstance(known, nw.LazyFrame):
         known = known.collect()
     if not isinstance(known, nw.DataFrame):
-        raise DatasetError(f"{name}: expected a data frame, got {type(frame).__name__}")
+        raise DatasetError(f"expected a data frame, got {type(frame).__name__}", name)
     return known.to_pandas()
 
 
@@ -123,14 +123,14 @@ def tidy(
     """
     frame = as_pandas(frame, name)
     if isinstance(frame.columns, pd.MultiIndex):
-        raise DatasetError(f"{name}: columns have names of several levels: join them first")
+        raise DatasetError("columns have names of several levels: join them first", name)
     if not len(frame):
-        raise DatasetError(f"{name}: the table has no row")
+        raise DatasetError("the table has no row", name)
     frame = with_numbers(frame, name, {*text_columns, *skip})
     names = [str(column).strip() for column in frame.columns]
     if len(set(names)) < len(names):
         twice = next(column for column, count in Counter(names).items() if count > 1)
-        raise DatasetError(f"{name}: column {twice[:60]!r} occurs twice")
+        raise DatasetError(f"column {twice[:60]!r} occurs twice", name)
     kept = [j for j, column in enumerate(names) if column not in skip]
     series = [frame.iloc[:, j] for j in kept]
     if series and all(isinstance(one.dtype, pd.SparseDtype) and one.dtype.fill_value == 0 for one in series):
@@ -222,7 +222,8 @@ def _column(series: pd.Series, label: str, as_text: bool, name: PathLike) -> np.
     """Return the cells of a column as numbers or as a categorical of texts."""
     kind = series.dtype.subtype if isinstance(series.dtype, pd.SparseDtype) else series.dtype
     if isinstance(kind, pd.CategoricalDtype):
-        known = kind.categories.tolist()
+        series = series.cat.remove_unused_categories()  # which no row has
+        known = series.cat.categories.tolist()
         texts = known if all(isinstance(text, str) for text in known) else [cell_text(value) or "" for value in known]
         return column_of_texts(*stripped(texts, series.cat.codes.to_numpy()), as_text)
     if types.is_string_dtype(kind) and not types.is_object_dtype(kind):
@@ -235,11 +236,12 @@ def _column(series: pd.Series, label: str, as_text: bool, name: PathLike) -> np.
         return values
     if not (of_numbers or types.is_object_dtype(kind) or types.is_datetime64_any_dtype(kind)):
         raise DatasetError(
-            f"{name}: column {label[:60]!r} is of type {series.dtype}, expected numbers, booleans or text; convert it "
-            f"or leave it out ({option('drop')})"
+            f"column {label[:60]!r} is of type {series.dtype}, expected numbers, booleans or text; convert it "
+            f"or leave it out ({option('drop')})",
+            name,
         )
     if not as_text:
-        refuse_nested(series, f"{name}: ")
+        refuse_nested(series, name)
     text_of = cell_text if as_text or not types.is_object_dtype(kind) else _plain_text
     return column_of_texts(*different(text_of(cell) or "" for cell in series.tolist()), as_text)
 
@@ -252,8 +254,8 @@ def _plain_text(cell: Any) -> str | None:
 
 
 def _refuse_infinite(values: np.ndarray, column: str, name: PathLike, rows: np.ndarray | None = None) -> None:
-    infinite = np.isinf(values)
-    if infinite.any():
-        first = int(infinite.argmax())
-        row = first if rows is None else int(rows[first])
-        raise DatasetError(f"{name}: column {column[:60]!r} has an infinite value in row {row + 1}")
+    """Refuse a column with an infinite value; ``rows`` are the positions of the values, if they are not of all rows."""
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        row = infinite[0] if rows is None else rows[infinite[0]]
+        raise DatasetError(f"column {column[:60]!r} has an infinite value in row {row + 1}", name)

@@ -13,7 +13,6 @@ from msgspec import Meta
 
 from multilab.core.files import PathLike
 from multilab.core.messages import option, unknown_name
-from multilab.core.settings import NOT_IN_FILE
 from multilab.core.text import comma_separated
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import ENCODINGS
@@ -65,7 +64,8 @@ _OPTIONS_OF = {
 
 def _about(help: str, *, flag: str = "", metavar: str = "", file: bool = False) -> dict[str, Any]:
     """Return what a command line says of an option; a file is not in a card's reader but among its files."""
-    return {"help": help, "flag": flag, "metavar": metavar} | (NOT_IN_FILE if file else {})
+    # `NOT_IN_FILE` of core.settings for a file; that module imports yaml, and the help of a command needs this one only
+    return {"help": help, "flag": flag, "metavar": metavar, "in_file": not file}
 
 
 @dataclass(frozen=True)

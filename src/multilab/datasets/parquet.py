@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyarrow import ArrowException, BufferReader, feather, parquet, types
+from pyarrow import ArrowException, BufferReader, compute, feather, parquet, types
 
 from multilab.core.files import PathLike, parse_json
 from multilab.core.messages import option
@@ -29,8 +29,8 @@ def read_parquet(
     Parameters
     ----------
     path, reading, limits, text_columns
-        As for :func:`multilab.datasets.csv_files.read_csv`; columns of a string type, of dates or of lists of texts are
-        text, those of lists of numbers vectors.
+        As for :func:`multilab.datasets.csv_files.read_csv`; columns of a string type (whatever they hold), of dates or
+        of lists of texts are text, those of lists of numbers vectors.
     kind : {"parquet", "feather"}
 
     Returns
@@ -81,15 +81,21 @@ def tidy_rows(
     DatasetError
         A column is damaged, or has an infinite value.
     """
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            column.validate(full=True)  # a damaged file may hold invalid UTF-8, or lists that end before they begin
+        except ArrowException as error:
+            raise DatasetError(f"column '{name[:60]}' is damaged ({error})", path) from None
+    for j, (name, kind) in enumerate(zip(table.schema.names, table.schema.types, strict=True)):
+        if name in text_columns and types.is_integer(kind):  # pandas makes floats of integers with missing values
+            table = table.set_column(j, name, compute.cast(table.column(j), pa.string()))
     try:
-        table.validate(full=True)  # a damaged file may hold invalid UTF-8, or lists that end before they begin
-    except ArrowException as error:
-        raise DatasetError(f"a column is damaged ({error})", path) from None
-    try:
-        frame = table.to_pandas(ignore_metadata=True, strings_to_categorical=True)
+        table = table.replace_schema_metadata(None)  # it is parsed, whoever wrote it
+        frame = table.to_pandas(strings_to_categorical=True)
     except (ArrowException, ValueError, OverflowError) as error:  # such as a date after the year 9999
         raise DatasetError(f"a column cannot be read ({error})", path) from None
-    return tidy(frame, path, limits, text_columns)
+    texts = {field.name for field in table.schema if is_string(field.type)}  # also if all are numbers, as codes are
+    return tidy(frame, path, limits, {*text_columns, *texts})
 
 
 def _about(content: bytes, kind: str) -> tuple[pa.Schema, int, int]:

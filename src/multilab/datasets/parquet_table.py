@@ -22,7 +22,7 @@ from multilab.datasets.labels import choose_labels, label_values
 from multilab.datasets.options import Reading
 from multilab.datasets.parquet import index_names, is_string, require_numbers, tidy_rows
 
-__all__ = ["LARGE_CELLS", "ParquetTable", "column_names", "is_large"]
+__all__ = ["LARGE_CELLS", "ParquetTable", "column_names", "counted_rows", "is_large"]
 
 LARGE_CELLS = 2**27
 """Rows times columns from which on a Parquet file is read in batches: 1 GiB as float64, of which a fit needs copies."""
@@ -172,6 +172,16 @@ def column_names(path: PathLike) -> list[str]:
         schema = parquet.read_schema(file)
     index = index_names(schema, schema.names)
     return [name for name in schema.names if name not in index]
+
+
+@contextmanager
+def counted_rows(path: PathLike, start: int, rows: pa.Table) -> Iterator[None]:
+    """Say in errors about a batch which rows are counted; ``start`` is the number of rows before it."""
+    try:
+        yield
+    except DatasetError as error:
+        where = f"in rows {start + 1} to {start + rows.num_rows}, counted from the first of these"
+        raise DatasetError(f"{error.reason} ({where})", path) from None
 
 
 def _files(path: Path) -> list[Path]:

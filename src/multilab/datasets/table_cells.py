@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multilab.core.files import PathLike
 from multilab.core.messages import option
 from multilab.core.text import excerpt
 from multilab.datasets.columns import to_number
@@ -131,12 +132,13 @@ def is_token_list(cell: Any) -> bool:
     return all(isinstance(one, str) for one in cell)
 
 
-def refuse_nested(cells: pd.Series, where: str = "") -> None:
+def refuse_nested(cells: pd.Series, path: PathLike | None = None) -> None:
     """Refuse a column with a cell that is a dictionary, or a list of anything but texts."""
     for row, cell in enumerate(cells.tolist(), 1):
         if isinstance(cell, list | tuple | dict | set | frozenset | np.ndarray) and not is_token_list(cell):
             raise DatasetError(
-                f"{where}column {str(cells.name)[:60]!r}, row {row}: the cell is a {type(cell).__name__}; make a "
+                f"column {str(cells.name)[:60]!r}, row {row}: the cell is a {type(cell).__name__}; make a "
                 f"column of each element (for tags: sklearn.preprocessing.MultiLabelBinarizer), or leave it out "
-                f"({option('drop')})"
+                f"({option('drop')})",
+                path,
             )

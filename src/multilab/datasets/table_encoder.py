@@ -136,7 +136,7 @@ class TableEncoder:
         Parameters
         ----------
         rows : DataFrame of shape (n, m)
-            Training rows, see `multilab.datasets.Dataset.frame`.
+            Training rows, such as those of `Dataset.X`.
         kinds : mapping of str to Kind
             The kinds of the m columns.
         labels, dropped, reading

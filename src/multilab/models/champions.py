@@ -63,7 +63,7 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
         tuning = replace(tuning, storage=None)
     refs = split_refs(dataset or settings["dataset"], protocol or settings["protocol"])
     if settings.get("chars"):
-        if not texts_of(load(refs[0].dataset).columns or ()):
+        if not texts_of(load(refs[0].dataset).kinds or {}):
             raise DeploymentError(f"--chars: {refs[0].dataset} has no column of words")
         refs = [ref_with_grams(ref) for ref in refs]
     return [Cell("train", ref, method, settings["seed"], tuning) for ref in refs]

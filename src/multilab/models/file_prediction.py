@@ -17,8 +17,8 @@ from pyarrow import parquet
 
 from multilab.cells.progress import ProgressBar
 from multilab.core.files import scratch_folder
-from multilab.datasets import DatasetError, EncodedRows
-from multilab.datasets.parquet_table import ParquetTable, column_names
+from multilab.datasets import EncodedRows
+from multilab.datasets.parquet_table import ParquetTable, column_names, counted_rows
 from multilab.models.errors import DeploymentError
 from multilab.models.model_limits import prediction_warnings
 from multilab.models.saved_model import SavedModel
@@ -58,11 +58,8 @@ def predict_file(
         with _writer(made, target.suffix.lower(), copied, model.output_meta) as write:
             batches = table.batches(also=copied.column_names)
             for start, rows in ProgressBar("predicting")(batches, table.n_rows, lambda batch: batch[1].num_rows):
-                try:
+                with counted_rows(path, start, rows):
                     encoded = model.encode(table.frame(rows), strict=strict)
-                except DatasetError as error:
-                    where = f"in rows {start + 1} to {start + rows.num_rows}, counted from the first of these"
-                    raise DatasetError(f"{error.reason} ({where})", path) from None
                 for name, counts in encoded.unknown.items():
                     unknown.setdefault(name, Counter()).update(counts)
                 imputed.update(encoded.imputed)

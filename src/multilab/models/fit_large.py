@@ -21,7 +21,7 @@ from multilab.core import MultilabError
 from multilab.core.shell import command
 from multilab.core.text import excerpt, listed
 from multilab.datasets.options import reading_of
-from multilab.datasets.parquet_table import BATCH_ROWS, ParquetTable
+from multilab.datasets.parquet_table import BATCH_ROWS, ParquetTable, counted_rows
 from multilab.datasets.reading_plan import named_labels
 from multilab.datasets.table_encoder import TableEncoder
 from multilab.datasets.tables import choose_kinds
@@ -127,7 +127,9 @@ class _TrainingBatches:
         for start, rows in _shown(self.table, "learning"):
             mask = self.kept[start : start + rows.num_rows]
             if mask.any():
-                yield self.rows_of(rows.filter(pa.array(mask)))
+                with counted_rows(self.table.path, start, rows):
+                    batch = self.rows_of(rows, mask)
+                yield batch
 
 
 def _shown(table: ParquetTable, title: str) -> Iterator[tuple[int, pa.Table]]:
@@ -158,11 +160,13 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     sample = table.frame(drawn.sample_rows)
     kinds = choose_kinds(sample, (), reader.get("columns", {}), table.path)
     encoder = TableEncoder.learn(sample, kinds, table.label_names, reader.get("drop", ()))
+    # a batch may hold only those texts of a column that are numbers: 1.10 is another release than 1.1
+    table.text_columns |= set(encoder.text_columns)
     fitted = estimator_of(method, seed, digest, "all rows", encoder=encoder)
     _try(method.name, fitted, encoder.encode(sample[:_TRIED]).X, table.labels_of(drawn.sample_rows.slice(0, _TRIED)))
 
-    def rows_of(rows: pa.Table) -> tuple[Any, np.ndarray]:
-        return encoder.encode(table.frame(rows)).X, table.labels_of(rows)
+    def rows_of(rows: pa.Table, kept: np.ndarray) -> tuple[Any, np.ndarray]:
+        return encoder.encode(table.frame(rows)[kept]).X, table.labels_of(rows)[kept]
 
     batches = _TrainingBatches(table, drawn.held, rows_of)
     fitted.fit_batches(batches, lambda: encoder.encode(sample).X, n_rows=n_train)

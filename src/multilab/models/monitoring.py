@@ -133,7 +133,7 @@ def monitor_rows(
     labels = _labels(model, rows)
     complete = _predictable(model, rows)
     if not complete.all():
-        notes.append(f"{(~complete).sum()} rows have holes in columns that had none in training: not predicted")
+        notes.append(f"{(~complete).sum()} rows have missing values, which the model refuses: not predicted")
     if complete.any():
         scores, decisions = model.predict_encoded(model.encode(rows[complete]).X)
         tables.append(_predictions(model, bins, scores, decisions))
@@ -229,11 +229,7 @@ def _reference_counts(summary: Mapping[str, Any], n_rows: int) -> ValueCounts:
 def _predictable(model: SavedModel, rows: pd.DataFrame) -> np.ndarray:
     """Return the rows without holes that the model refuses."""
     accepted = np.ones(len(rows), dtype=bool)
-    if model.encoder.missing == "keep" or model.encoder.learned:
-        return accepted
-    for column in model.encoder.columns:
-        if model.encoder.missing == "impute" and column.fill is not None:
-            continue
+    for column in () if model.encoder.learned else model.encoder.columns:
         if column.values is None:
             accepted &= ~np.isnan(cell_numbers(rows[column.name], column.name))
         else:
