@@ -221,7 +221,8 @@ def _parsed(text: str, path: Path) -> Card:
     made: Card = convert(values, Card, error=refuse, location=path)
     for key in ("label_columns", "label_names"):
         if (names := getattr(made.reader, key)) is not None:
-            made = replace(made, reader=replace(made.reader, **{key: _names(names, f"reader.{key}", path)}))
+            chosen: dict[str, Any] = {key: _names(names, f"reader.{key}", path)}
+            made = replace(made, reader=replace(made.reader, **chosen))
     if made.generator is not None:
         _check_generator(made.generator, path)
     for position, file in enumerate(made.files):

@@ -20,7 +20,7 @@ from multilab.core.text import excerpt, first_few
 from multilab.datasets.columns import dropped_note, positions_left
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, decode, encoding_note, plain_name, read_bytes, require_cells
-from multilab.datasets.frames import Rows, column_of_texts, stripped
+from multilab.datasets.frames import LEADING_ZERO, Rows, column_of_texts, stripped
 from multilab.datasets.options import Reading
 from multilab.datasets.table_cells import COMMA_NUMBER, MISSING_CELLS, POINT_NUMBER, cell_values
 
@@ -30,7 +30,6 @@ _QUOTED = re.compile(r'"[^"]*+"')
 _GROUPED_CELL = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 _SMALL = re.compile(r"[-+]?\d{1,3}")
-_CODE = re.compile(r"0\d+")
 _DECIMAL = {",": COMMA_NUMBER, ".": POINT_NUMBER}
 # What pandas reads as missing; the same texts in mixed case make a column of text, which `cell_values` understands.
 _MISSING = sorted({form for text in MISSING_CELLS for form in (text, text.upper())} | {"NaN"})
@@ -132,8 +131,8 @@ def read_csv(
     of_file = enumerate(zip(doubtful, names[index:], strict=True))
     if any(doubtful) and not reading.drop and all(like or cells.has(k, name) for k, (like, name) in of_file):
         raise _header_error(names, path)
-    if codes := cells.again(cells.leading_zeros(), lambda texts: any(map(_CODE.fullmatch, texts))):
-        text_columns |= {named[k] for k in codes}  # 01234 is a code: as a number it would be another one
+    if digits := cells.again(cells.leading_zeros(), lambda texts: any(map(LEADING_ZERO.fullmatch, texts))):
+        text_columns |= {named[k] for k in digits}  # 01234 is a code: as a number it would be another one
     grouped = list[str]()
     if reading.decimal is None and delimiter != ",":
         some = [k for k in range(len(named)) if named[k] not in text_columns]  # what these are was said
@@ -153,9 +152,11 @@ def read_csv(
             continue
         if reading.decimal == "," and (fault := _two_points(texts, codes, name)):
             raise DatasetError(fault[1], path, cells.line_of(fault[0]))
-        changed = [_plain_number(text, reading.decimal) for text in texts] if reading.decimal else texts
-        column = column_of_texts(changed, codes)
-        columns[name] = column if isinstance(column, np.ndarray) else column_of_texts(texts, codes, as_text=True)
+        column = column_of_texts(texts, codes)
+        if reading.decimal is not None:
+            numbers = column_of_texts([_plain_number(text, reading.decimal) for text in texts], codes)
+            column = numbers if isinstance(numbers, np.ndarray) else column_of_texts(texts, codes, as_text=True)
+        columns[name] = column
     notes += dropped_note(reading.dropped, names)
     frame = pd.DataFrame(columns, copy=False)
     return Rows(frame, tuple(notes), tuple(grouped), cells.line_of)
@@ -585,7 +586,7 @@ def _wide_cells(
     cells.numbers = np.empty((len(kept), rows))
     for k, j in enumerate(kept):
         column = [record[j].strip() for record in fields]
-        if k not in as_text and not any(map(_CODE.fullmatch, column)):
+        if k not in as_text and not any(map(LEADING_ZERO.fullmatch, column)):
             values = cell_values(column)
             if None not in values:
                 cells.numbers[k] = values

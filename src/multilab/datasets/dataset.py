@@ -121,7 +121,8 @@ class Dataset:
         >>> data.label_names, data.Y.tolist()
         (['calm', 'happy', 'sad'], [[0, 1, 0], [1, 0, 1], [0, 0, 0]])
         """
-        return read(frame, name=name, **({} if labels is None else {"label_columns": labels}), **options)
+        named: dict[str, Any] = {} if labels is None else {"label_columns": labels}
+        return read(frame, name=name, **named, **options)
 
     @classmethod
     def _from_raw(cls, name: str, raw: RawData, splits: NamedSplits, description: Mapping[str, Any]) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ __all__ = [
 
 
 _LONGEST = max(map(len, MISSING_CELLS))
+LEADING_ZERO = re.compile(r"0\d+")
+"""Text that is a code, such as 01234."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +151,8 @@ def tidy(
 def column_of_texts(texts: Sequence[str], codes: np.ndarray, as_text: bool = False) -> np.ndarray | pd.Categorical:
     """Return a column of texts: of numbers if all are numbers, truth values or missing, else as categories.
 
+    Digits with a leading zero are a code: as a number it would be another one.
+
     Parameters
     ----------
     texts : sequence of str
@@ -157,7 +162,7 @@ def column_of_texts(texts: Sequence[str], codes: np.ndarray, as_text: bool = Fal
     as_text : bool
         Whether numbers stay texts, too.
     """
-    if not as_text and (values := _all_numbers(texts)) is not None:
+    if not as_text and (values := _all_numbers(texts)) is not None and not any(map(LEADING_ZERO.fullmatch, texts)):
         return np.array([*values, np.nan])[codes]
     present = [text for text in texts if len(text) > _LONGEST or text.lower() not in MISSING_CELLS]
     if len(present) == len(texts) and all(map(lt, texts, islice(texts, 1, None))):  # sorted

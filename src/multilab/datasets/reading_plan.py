@@ -96,7 +96,7 @@ def plan_reading(path: PathLike, **options: Any) -> ReadingPlan:
     """
     path = require_file(path)
     reading = reading_of(with_labels_xml(path, options), path)
-    kind = reading.format or file_format(path)
+    kind: Any = reading.format or file_format(path)
     if plain_name(path)[1] not in FORMATS:
         reading = replace(reading, format=kind)  # the card says it
     if kind in TABLES and not reading.given((*LABELS, *TAGS)):
@@ -151,7 +151,7 @@ def profiled(raw: RawData, path: PathLike) -> tuple[RawData, list[str], TablePro
 
 def named_labels(reading: Reading, path: PathLike) -> Reading:
     """Return the options with the names that a text or a file of label names has."""
-    names = {
+    names: dict[str, Any] = {
         key: list(read_names(value, path)[1]) for key, value in reading.given(("label_columns", "label_names")).items()
     }
     return replace(reading, **names) if names else reading

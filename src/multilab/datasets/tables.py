@@ -79,7 +79,8 @@ def table_of(
 
 def label_matrix(values: Any, path: PathLike, limits: Limits) -> np.ndarray:
     """Return labels (0, 1 or NaN) of shape (n, q) as uint8, or as int8 with -1 where some were not observed."""
-    require_cells(*values.shape, "the label matrix", path, limits, itemsize=1)
+    rows, labels = values.shape
+    require_cells(rows, labels, "the label matrix", path, limits, itemsize=1)
     if not np.isnan(values.data if sp.issparse(values) else values).any():
         codes = values.astype(np.uint8)
         return np.ascontiguousarray(codes.toarray() if sp.issparse(codes) else codes)
