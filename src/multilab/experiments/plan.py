@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -81,10 +82,11 @@ def study_cells(study: Study, method: str, refs: Iterable[SplitRef] | None = Non
     Repetitions of a method without a seed of their own are one cell, listed once per repetition. ``refs`` are the
     splits of the study, for callers with several methods: reading them takes most of the time.
     """
-    datasets, splits = study.datasets_of(method), study.splits_of(method)
+    datasets = study.datasets_of(method)
+    splits = {name: study.splits_of(method, name) for name in datasets}
     chosen = [ref for name in datasets for ref in split_refs(name, study.protocol_of(name))] if refs is None else refs
     n_repeats, _ = study.repetitions_of(method)
-    method_refs = [ref for ref in chosen if ref.dataset in datasets and (splits is None or ref.split < splits)]
+    method_refs = [ref for ref in chosen if ref.dataset in datasets and ref.split < (splits[ref.dataset] or math.inf)]
     repeated = _repeated(method_refs, n_repeats)
     by_dataset = {name: study.method(method, name) for name in datasets}
     return [cell_for(ref, by_dataset[ref.dataset], study) for ref in repeated]

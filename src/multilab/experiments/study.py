@@ -83,8 +83,8 @@ class Variant:
 
     The study's settings of a method hold in a variant too; those of the variant are applied after them. Columns with
     ``show_with_main`` are also in the tables of the study's own methods, without a rank. ``kind`` is one of
-    :data:`KINDS`. With ``splits`` only the first splits of each dataset are run. With ``observed`` a
-    share of the training labels is hidden. Pages show the ``title``, else the name.
+    :data:`KINDS`. With ``splits`` only the first splits of each dataset are run, or of those that it names. With
+    ``observed`` a share of the training labels is hidden. Pages show the ``title``, else the name.
     """
 
     name: Annotated[str, Meta(pattern="^[a-z0-9_]+$", description="lower-case letters, digits and _")] = field(
@@ -98,7 +98,7 @@ class Variant:
     repetitions: Repetitions | None = None
     show_with_main: bool = False
     kind: Kind = "ablation"
-    splits: AtLeastOne | None = None
+    splits: AtLeastOne | dict[str, AtLeastOne] | None = None
     observed: ObservedShare | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     title: str = field(default="", metadata=OMITTED_AT_DEFAULT)
 
@@ -216,9 +216,10 @@ class Study:
         """Return the datasets of a column."""
         return (self.variant_of(column) or self).datasets
 
-    def splits_of(self, column: str) -> int | None:
-        """Return the number of splits of a column, ``None`` for all of the protocol."""
-        return (self.variant_of(column) or self).splits
+    def splits_of(self, column: str, dataset: str) -> int | None:
+        """Return the number of splits of a column on a dataset, ``None`` for all of the protocol."""
+        splits = (self.variant_of(column) or self).splits
+        return splits.get(dataset) if isinstance(splits, dict) else splits
 
     def tune_of(self, column: str) -> Tuning | None:
         """Return how a column is tuned, ``None`` if it is not."""
