@@ -426,10 +426,10 @@ def by_relevant_rows(Y, decisions):
 @pytest.mark.parametrize("own", [by_relevant_rows, make_scorer(f1_score, average="weighted", zero_division=0)])
 def test_the_choice_by_a_function_or_scorer_is_that_by_the_metric(own):
     X, Y = make_multilabel_classification(120, n_features=6, n_classes=3, random_state=0)
-    boards = [AutoMultiLabel(None, chosen, budget_fits=18).fit(X, Y).leaderboard_ for chosen in (own, "weighted_f1")]
+    boards = [AutoMultiLabel(None, chosen, budget_fits=12).fit(X, Y).leaderboard_ for chosen in (own, "weighted_f1")]
     scores = [board["score"].dropna() for board in boards]
     pd.testing.assert_series_equal(*scores, rtol=0, atol=1e-12)
-    assert len(scores[0]) == 3
+    assert set(scores[0].index) == {"br_linear_svm", "label_frequencies"}
 
 
 def test_a_function_of_complete_labels_is_refused_before_the_fits():

@@ -558,7 +558,7 @@ def refuse_cell_weights(sample_weight: Any, owner: str) -> None:
 
 
 def _ndim(array: Any) -> int:
-    return int(array.ndim) if hasattr(array, "ndim") else np.ndim(array)
+    return int(array.ndim) if hasattr(array, "ndim") else np.asarray(array).ndim
 
 
 def _dense(matrix: Any) -> np.ndarray:
