@@ -123,7 +123,7 @@ def test_sweeps_expand_globs_against_the_catalogue(tmp_path):
         ("+method.kk=3", "mlknn has no argument kk; it has k, s, "),
         ("method.k=ten", "k must be a whole number, not 'ten'"),
         ("method.scale=minmaxx", "scale must be 'minmax' or null, not 'minmaxx'"),
-        ("method.preprocessing=log", "preprocessing must be none, minmax or standard, got 'log'"),
+        ("method.preprocessing=log", "preprocessing must be none, minmax, standard or tfidf, got 'log'"),
         ("metrics=[hamming,f1]", "no metric is called 'hamming'; did you mean 'hamming_loss'?"),
         ("metrics=[]", "metrics is empty"),
         ("tune.metric=rank_loss", "no metric is called 'rank_loss'; did you mean 'ranking_loss'?"),

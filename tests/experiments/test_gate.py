@@ -90,7 +90,7 @@ MUTATIONS = (
             ),
             (
                 f"{METHODS}/transformation/classifier_chain.py",
-                "table.append(self._decide(scores[:, label]),",
+                "table.append(decisions[:, label],",
                 "table.append(self.truth[:, label],",
             ),
         ),

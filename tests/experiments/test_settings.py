@@ -107,7 +107,7 @@ def test_settings_of_a_study_reach_the_methods_they_name():
         ),
         (lambda: study_from("x", {"datasets": ["flags"], "limits": {"seconds": 5}}), "limits.gigabytes is missing"),
         (lambda: Method.from_mapping("x", {"k": 1}), "no _target_"),
-        (lambda: Method.from_mapping("x", {"_target_": "a.B", "preprocessing": "log"}), "or standard, got 'log'"),
+        (lambda: Method.from_mapping("x", {"_target_": "a.B", "preprocessing": "log"}), "or tfidf, got 'log'"),
         (
             lambda: Method.from_mapping("x", {"_target_": "a.B", "preprocessing": "minmx"}),
             "'minmx'; did you mean 'minmax'",

@@ -329,7 +329,7 @@ def monitor(
     output: str | None,
     tracking_uri: str | None,
 ) -> int:
-    """Test new rows for drift, and estimate the quality of the predictions (exit code 1 if there is drift).
+    """Test new rows for drift, and estimate the quality of predictions.
 
     \b
     multilab monitor models:/mine@champion new.csv

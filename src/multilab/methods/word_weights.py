@@ -65,8 +65,8 @@ class WordWeights:
     >>> X = np.array([[2, 0, 0, 2010], [0, 1, 0, 2012], [0, 0, 1, 2020.0]])
     >>> WordWeights().fit(X).transform(X).toarray().round(2)
     array([[ 1.  ,  0.  ,  0.  , -0.31],
-           [ 0.  ,  1.  ,  0.  , -0.16],
-           [ 0.  ,  0.  ,  1.  ,  0.47]])
+           [ 0.  ,  1.  ,  0.  , -0.15],
+           [ 0.  ,  0.  ,  1.  ,  0.46]])
     """
 
     def fit(self, X: Any) -> Self:

@@ -179,7 +179,7 @@ TRUSTED: dict[str, frozenset[str]] = {
     # Functions of an array of scores, which a calibration or a decision refers to; no other function may be named.
     "FunctionNode": frozenset(
         {
-            *(f"multilab.decision.calibrated.{name}" for name in ("_line", "_log_odds", "_two_logarithms")),
+            *(f"multilab.decision.calibrated.{name}" for name in ("_line", "_log_odds", "beta_features")),
             "multilab.decision.metric_stack._expected_f1",
         }
     ),

@@ -165,6 +165,14 @@ def held_out_quality(Y: Any, probabilities: Any, decisions: Any) -> HeldOutQuali
     ------
     StatisticsError
         See :meth:`ExpectedCounts.of`.
+
+    Examples
+    --------
+    >>> from multilab.statistics import expected_quality, held_out_quality
+    >>> Y, probabilities = [[1, 0], [1, 1], [0, 0], [1, 0]], [[0.9, 0.1], [0.8, 0.6], [0.2, 0.3], [0.7, 0.2]]
+    >>> known = held_out_quality(Y, probabilities, [[1, 0], [1, 1], [0, 0], [1, 0]])
+    >>> round(known.expected.values()["micro_f1"], 3)
+    0.769
     """
     truth, p, d = (np.asarray(each, dtype=float) for each in (Y, probabilities, decisions))
     seen = (truth == 0) | (truth == 1)
