@@ -343,9 +343,19 @@ def test_a_limit_of_time_holds_when_a_method_does_not_end(table, monkeypatch):
 
 def test_without_time_for_a_model_there_is_one_line(table, monkeypatch):
     with_sleepers(monkeypatch, first=True)
+    monkeypatch.setattr(auto, "_GRACE", 2.0)
     with pytest.raises(ComparisonError, match=r"^no model could be fitted: 2 s are too short .* a longer time_limit$"):
         AutoMultiLabel(time_limit=2).fit(table, "tags")
     assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("n", [120, 300])
+def test_a_limit_that_is_over_before_the_first_fit_still_ends_with_a_model(n):
+    model = AutoMultiLabel(time_limit=0.01).fit(songs(n), "tags")
+    new = songs(60, seed=1)
+    truth = np.array([[tag in tags.split("|") for tag in sorted(WORDS)] for tags in new["tags"]])
+    assert model.best_ == "br_linear_svm"
+    assert (model.predict(new) == truth).mean() > 0.9
 
 
 def test_a_dropped_column_is_no_feature_and_is_copied_to_the_predictions(table, tmp_path, monkeypatch):

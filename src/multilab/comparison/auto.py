@@ -50,6 +50,9 @@ _STACKED = 8
 """Methods of a stack; with more the second level takes longer than they do."""
 _FEW_ROWS = 200
 """Rows of the first fit of a search, which is sure to end; of large tables a sixteenth of the rows."""
+_GRACE = 60.0
+"""Seconds that the first fit has even if the time is up, so that there is a model: a linear method on 200 rows takes
+less than one, unless the machine is very busy."""
 _MARGIN = 1.2
 """Fits and their metrics take up to this many times what the fit before makes one expect."""
 _ROW = "row number"
@@ -67,7 +70,8 @@ class AutoMultiLabel(MultiLabelClassifier):
     ----------
     time_limit : float or None, default=60.0
         Seconds for ``fit``, which ends within 1.1 times the limit and two seconds, or earlier if all methods are
-        fitted. Methods that still run then are stopped. None: no limit.
+        fitted. Methods that still run then are stopped. A limit too short for the encoding of the table and a linear
+        method on 200 rows is exceeded by these, so that there is a model. None: no limit.
     metric : str or callable, default="macro_f1"
         Metric to choose by: a name of `multilab.metrics`, a scorer, or a function of your own (guide page *your own
         metric*). Decisions are tuned for macro F1, micro F1, Hamming loss, example F1 and subset accuracy.
@@ -186,7 +190,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         Raises
         ------
         ComparisonError
-            An argument is wrong, or no model could be fitted in time: one line.
+            An argument is wrong, or no model could be fitted: one line.
         DatasetError
             A column of the frame is no label, no feature, or can be read in several ways; groups are missing.
         MethodError
@@ -430,7 +434,7 @@ class Search:
         from multilab.comparison.training_set import Preparation, prepared
 
         self.say("AutoMultiLabel: encoding the table")
-        if reason := self._do(Preparation(self.limit)):
+        if reason := self._do(Preparation(self.limit), math.inf):
             raise ComparisonError(reason)
         prepared(self.rows)
         entries = self._plan()
@@ -468,10 +472,10 @@ class Search:
             What a fit to all rows takes, measured or judged by the fit to few rows.
         """
         n, seconds = len(self.rows.Y), 0.0
-        few = max(_FEW_ROWS, n // 16)
+        few = max(_FEW_ROWS, n // 16) if time.monotonic() < self.deadline else _FEW_ROWS
         while few < n and not math.isinf(self.limit):
             fit, began = self._few_rows(floor, few), time.monotonic()
-            if reason := self._do(fit):
+            if reason := self._do(fit, 0.0 if seconds else _GRACE):
                 return ("", seconds) if seconds else (reason, 0.0)
             share = self.rows.read(f"{fit.key}.share")  # of the fit; the rest does not grow
             seconds = (time.monotonic() - began) * (1 + share * (n / few - 1))
@@ -483,7 +487,7 @@ class Search:
                 return "", seconds
             few = more  # the first fit may have been slow for a busy machine: this one tells more
         began = time.monotonic()
-        reason = self._do(floor.cells[0])
+        reason = self._do(floor.cells[0], 0.0 if seconds else _GRACE)
         return ("", seconds) if reason and seconds else (reason, time.monotonic() - began)
 
     def _seconds_of_folds(self, seconds: float) -> float:
@@ -518,11 +522,12 @@ class Search:
             else:
                 self.judged[entry.name] = self.rows.read(unit.key)
 
-    def _do(self, unit: Any) -> str:
-        """Do one unit of work before the deadline; return why it is not done, empty if it is."""
+    def _do(self, unit: Any, least: float = 0.0) -> str:
+        """Do one unit of work before the deadline, or in at least some seconds; return why it is not done, else ""."""
         from multilab.cells.execute import run_units_within
 
-        outcome = run_units_within([unit], self.rows, self.deadline - time.monotonic(), 1, None, _work())
+        seconds = max(self.deadline - time.monotonic(), least)
+        outcome = run_units_within([unit], self.rows, seconds, 1, None, _work())
         if outcome.stopped:
             return f"{self.limit:g} s are too short for the {unit.label}: give a longer time_limit"
         return next(iter(outcome.failures.values()), "")
