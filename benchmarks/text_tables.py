@@ -14,7 +14,7 @@ scores of the training rows, all by hand with scikit-learn. It reads the text on
 ``TfidfVectorizer(min_df=2, sublinear_tf=True)``, and ``TfidfTransformer(sublinear_tf=True)`` on counts. The values of
 3s-bbc1000 are TF-IDF weights already, which the peer takes as they are. With 1 to 10 s it has its own decisions.
 Everything is scored on 25 % of the rows, which nothing has seen. The goal is a mean that is at most .01 below the peer.
-A limit of wall time measures the load of the machine, too; 0 stands for no limit and six fits, those of the first method.
+A limit of wall time measures the load of the machine, too; 0 stands for no limit and six fits, those of one method.
 
 Every run is appended to the file as a line; what is in it is not run again.
 """
