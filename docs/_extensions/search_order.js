@@ -4,7 +4,7 @@ var Scorer = {
   score: ([page, , , , score]) => {
     if (/^(decisions|architecture)\/|files$|^dependencies/.test(page)) return score - 20;
     if (/^(guide\/own-data|guide\/first-model|getting-started)/.test(page)) return score + 10;
-    if (/^arena|^guide\/(audit|studies|dvc|tracking|conventions|protocols)/.test(page)) return score + 4;
+    if (/^arena|^guide\/(audit|studies|dvc|tracking|conventions)/.test(page)) return score + 4;
     if (/^(guide|gallery)\//.test(page)) return score + 8;
     return score;
   },
