@@ -41,7 +41,7 @@ extensions = [
 ]
 root_doc = "index"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_extensions", "examples", "decisions/README.md", "gallery/*.ipynb"]
+exclude_patterns = ["_build", "_extensions", "examples", "gallery/*.ipynb"]
 nitpicky = False
 language = "en"
 smartquotes = False
