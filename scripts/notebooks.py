@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import nbformat
@@ -42,17 +43,20 @@ def claims_of(notebook: nbformat.NotebookNode) -> list[dict[str, str]]:
 
 
 def ledger(folder: Path = FOLDER) -> str:
-    """Return the claims of all papers with verdict, number and link, in Markdown."""
-    parts = []
+    """Return how many claims hold, and the claims of all papers with verdict, number and link, in Markdown."""
+    parts: list[str] = []
+    verdicts: Counter[str] = Counter()
     for path in sorted(folder.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         title = notebook.cells[0].source.partition("\n")[0].removeprefix("# ")
         parts += [f"### [{title}]({path.name})", "", "| claim | verdict | number |", "|:---|:---|:---|"]
         for claim in claims_of(notebook):
+            verdicts[claim["verdict"]] += 1
             link = f"[{markdown_cell(claim['sentence'])}]({path.name}#{claim['claim']})"
             parts.append(f"| {link} | {claim['verdict']} | {markdown_cell(claim['number'])} |")
         parts.append("")
-    return "\n".join(parts)
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.most_common())
+    return "\n".join([f"**{verdicts.total()} claims: {counts}.**", "", *parts])
 
 
 def write_ledger(folder: Path = FOLDER) -> None:

@@ -89,6 +89,7 @@ def test_a_claim_that_a_cell_decides_is_in_the_first_table_and_in_the_ledger(
     lines = index.read_text().splitlines()
     assert lines[:1] + lines[-1:] == ["Before", "After"]
     assert "old" not in lines
+    assert any("1 reproduced" in line for line in lines)
     (row,) = [line for line in lines if "toy.ipynb#best" in line]
     assert row.endswith("| reproduced | p &lt; .05 |")
     assert row.replace(r"\|", "").count("|") == 4
