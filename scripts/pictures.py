@@ -2,9 +2,8 @@
 
     python scripts/pictures.py [CHROMIUM]
 
-It makes a table of films with text, dates, prices and tags, compares methods on it for a minute, and takes pictures of
-that page and of two reports, which `make pages` has written. It needs Chromium, and a free machine: the minute is
-spent on fewer methods where others compute.
+It makes a table of films with text, dates, prices and tags, compares a method of each kind on it, and takes pictures of
+that page and of two reports, which `make pages` has written. It needs Chromium.
 """
 
 import random
@@ -21,6 +20,7 @@ WORDS = {
     "space": "rocket orbit planet crew signal alien station gravity moon captain",
     "comedy": "neighbours mistake party uncle disguise joke cake rehearsal parrot dinner",
 }
+METHODS = "br_linear_svm,cc_logistic,ecc,erf_pct,mlknn,relm"
 FILLER = "one day then after years town family old young story returns finds learns against time"
 
 
@@ -42,25 +42,22 @@ def films(path: Path, rows: int = 800) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def picture(
-    chromium: str, page: Path, section: str, out: Path, size: tuple[int, int], profile: Path, small: bool = False
-) -> None:
-    """Take a picture of one section of a page, in a window of this size; a small one has no text besides its tables."""
+def picture(chromium: str, page: Path, section: str, out: Path, size: tuple[int, int], profile: Path) -> None:
+    """Take a picture of the tables and figures of one section of a page, in a window of this size."""
     from PIL import Image
 
-    hidden = f"section:not(#{section}):not(:has(#{section})), header, nav, footer"
-    hidden += ", p, ul, details" if small else ""
-    hidden += " { display: none !important }"
+    hidden = f"section:not(#{section}):not(:has(#{section})), header, nav, footer, p, ul, details, form, figcaption"
+    style = f"{hidden} {{ display: none !important }} main {{ padding-top: 0 !important }} figure {{ max-width: 680px; margin: 1rem auto }}"
     alone = profile.parent / f"{out.stem}.html"
-    alone.write_text(page.read_text(encoding="utf-8") + f"<style>{hidden}</style>", encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking"]
-    where = [f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1] + 600 * small}", f"--screenshot={out}"]
-    options.append(f"--force-device-scale-factor={1 + small}")
+    alone.write_text(page.read_text(encoding="utf-8") + f"<style>{style}</style>", encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"]
+    options += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    where = [f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1] + 600}", f"--screenshot={out}"]
+    where.append("--force-device-scale-factor=2")
     subprocess.run([chromium, *options, *where, alone.resolve().as_uri()], check=True, capture_output=True)
-    if small:  # Chromium does not paint the last rows of a table that leaves the window
-        with Image.open(out) as whole:
-            top = whole.crop((0, 0, 2 * size[0], 2 * size[1]))
-        top.save(out)
+    with Image.open(out) as whole:  # Chromium does not paint the last rows of a table that leaves the window
+        top = whole.crop((0, 0, 2 * size[0], 2 * size[1]))
+    top.quantize(64).save(out, optimize=True)
 
 
 def main(chromium: str = "chromium") -> None:
@@ -70,18 +67,18 @@ def main(chromium: str = "chromium") -> None:
         films(folder / "films.csv")
         for command in (
             ["datasets", "add", "films.csv", "--tags", "genres", "--drop", "title"],
-            ["compare", "--dataset", "films", "--budget", "60s", "--output", "page"],
+            ["compare", "--dataset", "films", "--method", METHODS, "--budget", "5m", "--output", "page"],
         ):
             subprocess.run([sys.executable, "-m", "multilab", *command], cwd=folder, check=True)
         reports, static = ROOT / "reports", ROOT / "docs" / "_static"
         doors = (640, 360)  # shown at 300 pixels: a wider page would be too small to read
         for page, section, out, size in (
-            (folder / "page", "leaderboard", ROOT / "docs" / "figures" / "compare.png", (1100, 1500)),
+            (folder / "page", "leaderboard", ROOT / "docs" / "figures" / "compare.png", (1100, 750)),
             (folder / "page", "leaderboard", static / "door-table.png", doors),
-            (reports / "imldf", "paper", static / "door-paper.png", doors),
             (reports / "mlwse-core", "result", static / "door-method.png", doors),
+            (reports / "arena", "leaderboard", static / "door-arena.png", doors),
         ):
-            picture(chromium, page / "index.html", section, out, size, folder / "profile", size == doors)
+            picture(chromium, page / "index.html", section, out, size, folder / "profile")
             print(out.relative_to(ROOT))
 
 

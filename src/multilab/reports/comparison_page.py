@@ -117,8 +117,10 @@ def _method_row(entry: MethodRun) -> dict[str, str]:
 
 
 def _leaderboard_rows(board: Leaderboard) -> list[dict[str, Any]]:
-    """Return the rows of the table: rank, metrics with the best marked, seconds, whether on the front."""
+    """Return the rows of the table by rank: metrics with the best marked, seconds, whether on the front."""
     table, ranks, intervals = board.table, board.ranks, board.intervals()
+    if board.headline in ranks:
+        table = table.loc[ranks.loc[table.index, board.headline].sort_values(kind="stable").index]
     best = {m: table[m].min() if d == "min" else table[m].max() for m, d in board.directions.items()}
     rows = []
     for name in table.index:
