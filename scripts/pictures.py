@@ -48,7 +48,8 @@ def picture(chromium: str, page: Path, section: str, out: Path, size: tuple[int,
 
     hidden = f"section:not(#{section}):not(:has(#{section})), header, nav, footer, p, ul, details, .choice, figcaption"
     hidden += ", .board :is(th, td):nth-child(n + 5)"  # a door has room for four columns of the arena
-    style = f"{hidden} {{ display: none !important }} figure {{ max-width: 680px; margin: 1rem auto }} h2 {{ margin: 1rem 0 }}"
+    shown = "figure { max-width: 560px; margin: 1rem auto } h2 { margin: 1rem 0 }"
+    style = f"{hidden} {{ display: none !important }} {shown}"
     alone = profile.parent / f"{out.stem}.html"
     alone.write_text(page.read_text(encoding="utf-8") + f"<style>{style}</style>", encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"]
