@@ -1,4 +1,4 @@
-"""The commands about datasets: list, show, add, check, fetch."""
+"""The commands about datasets: list, show, add, check, fetch, doubt."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.files import naming_flags, profile_lines, reader_options
-from multilab.cli.options import DATASET
+from multilab.cli.files import FEW, named_dataset, naming_flags, profile_lines, reader_options
+from multilab.cli.options import DATASET, FILE, FOLDS, METHOD, engine_options
+from multilab.core import report_dir
 from multilab.core.messages import pip_install, printable
 from multilab.core.shell import command, short_path
 from multilab.core.text import visible
 
 if TYPE_CHECKING:
-    from multilab.datasets import Dataset
+    from collections.abc import Sequence
+
+    from multilab.datasets import Card, Dataset
     from multilab.datasets.own_cards import OwnDataset
 
 _SHOWN = 20  # entries of a long list
@@ -152,8 +155,102 @@ def add(path: str, reader: dict[str, Any], **options: Any) -> None:
         added = add_dataset(path, **reader, **options)
     lines = [*profile_lines(added.plan.profile, added.plan.content), *_written(added)]
     print("\n".join(map(visible, lines)))
-    print(visible(f"version    {_version_file(added, options['reference'])}"))
+    print(visible(f"version    {_version_files(added.paths, options['reference'])}"))
     print(f"next       {command('multilab')} compare --dataset {added.card.name}")
+
+
+@datasets.command()
+@click.argument("name", type=DATASET)
+@click.option(
+    "--method", type=METHOD, metavar="NAME,...", help="Names and patterns (default: linear, trees, neighbours)."
+)
+@click.option(
+    "--ranking",
+    type=click.Choice(["methods", "cleanlab"]),
+    default="methods",
+    show_default=True,
+    help="By the number of methods that doubt a label, or as cleanlab ranks (needs the package).",
+)
+@click.option("--cv", type=FOLDS, default=5, show_default=True, help="Number of stratified folds.")
+@click.option("-o", "--output", metavar="FOLDER", help="Folder of page and table (reports/doubt/NAME).")
+@click.option("--mask", is_flag=True, help="Add a dataset in which the doubted labels are not observed.")
+@click.option("--corrected", type=FILE, help="Add a dataset with the corrections in this table, and fit nothing.")
+@click.option("--name", "new_name", metavar="NAME", help="Name of the added dataset (NAME-masked, NAME-corrected).")
+@click.option("--force", is_flag=True, help="Replace the dataset of this name.")
+@engine_options
+@reader_options(shown=FEW)
+def doubt(
+    name: str,
+    method: str | None,
+    ranking: str,
+    cv: int,
+    output: str | None,
+    mask: bool,
+    corrected: Path | None,
+    new_name: str | None,
+    force: bool,
+    reader: dict[str, Any],
+) -> None:
+    """Find labels that are probably wrong.
+
+    \b
+    multilab datasets doubt songs                              the page and doubts.csv, to look at
+    multilab datasets doubt songs --corrected doubts.csv       after editing the column corrected
+    multilab datasets doubt songs --mask                       nobody can look: learn without them
+
+    NAME is a dataset or a data file. Each method scores the rows of a fold after a fit to the other folds; fits that
+    `multilab compare` has stored are reused. A method doubts a label if it holds the other one for more probable, and
+    is as sure of it as it is on average where the other one is given. The labels that all methods doubt come first.
+
+    doubts.csv has a line per label value with the columns row (from 1), label, given, probability, methods, doubted and
+    corrected. Write 0, 1, or ? for "nobody knows" into the last one. With --corrected the table comes back as a new
+    dataset in data/own; lines without an entry change nothing, and a table of other data is refused.
+
+    In Python: multilab.statistics.label_doubts.
+    """
+    from multilab.datasets import add_corrected
+
+    if mask and corrected:
+        raise click.UsageError("--mask and --corrected exclude each other.")
+    if (new_name or force) and not (mask or corrected):
+        raise click.UsageError("--name and --force are about the dataset that --mask or --corrected adds.")
+    dataset = named_dataset(name, reader)
+    adding: dict[str, Any] = {"name": new_name or f"{dataset}-{'masked' if mask else 'corrected'}", "force": force}
+    if corrected:
+        with naming_flags():
+            _print_added(*add_corrected(dataset, corrected, **adding))
+        return
+    from multilab.comparison.doubt import find_doubts
+    from multilab.reports.doubt_page import TABLE, write_doubt_page
+
+    found = find_doubts(
+        dataset, methods=method, ranking=ranking, cv=cv, progress=lambda line: print(line, file=sys.stderr, flush=True)
+    )
+    folder = Path(output) if output else report_dir("doubt") / dataset
+    again = f"{command('multilab')} datasets doubt {dataset}"
+    commands = [f"{again} --corrected {folder / TABLE}", f"{again} --mask"]
+    settings = {"dataset": dataset, "digest": found.data.digest, "ranking": ranking, "folds": cv}
+    page = write_doubt_page(found, folder, commands=commands, settings=settings)
+    table = found.table.head(_SHOWN).drop(columns="doubted")
+    table = table.assign(row=table["row"] + 1, label=table["label"].map(lambda label: visible(label)[:40]))
+    if len(table):
+        print(table.to_string(index=False, float_format=lambda value: f"{value:.3f}"))
+    values = found.data.Y.shape[0] * found.data.Y.shape[1]
+    by = "cleanlab" if ranking == "cleanlab" else "all of " + ", ".join(found.methods)
+    lines = [f"{found.table['doubted'].sum()} of {values} label values are doubted by {by}"]
+    lines += [f"without {each}: {reason}" for each, reason in found.left_out.items()]
+    print("\n".join(map(visible, [*lines, f"page       {page}", f"table      {folder / TABLE}"])))
+    if mask:
+        with naming_flags():
+            _print_added(*add_corrected(dataset, found.masks, **adding))
+    else:
+        print(f"next       {commands[0]}")
+
+
+def _print_added(card: Card, table: Path) -> None:
+    lines = [f"dataset    {card.title}", f"table      {table}", f"card       {short_path(card.location)}"]
+    print("\n".join(map(visible, [*lines, f"version    {_version_files([table])}"])))
+    print(f"next       {command('multilab')} compare --dataset {card.name}")
 
 
 def _imbalance(data: Dataset) -> list[str]:
@@ -202,8 +299,8 @@ def _written(added: OwnDataset) -> list[str]:
     return [*lines, f"card       {short_path(added.card.location)}"]
 
 
-def _version_file(added: OwnDataset, reference: bool = False) -> str:
-    """Let DVC version the data file of a dataset; return what was done, or why it was not.
+def _version_files(paths: Sequence[Path], reference: bool = False) -> str:
+    """Let DVC version files of a dataset; return what was done, or why it was not.
 
     A file that is only linked is not versioned: its card has the checksum, so that a change is noticed.
     """
@@ -217,7 +314,7 @@ def _version_file(added: OwnDataset, reference: bool = False) -> str:
     import subprocess
 
     run = subprocess.run(
-        [sys.executable, "-m", "dvc", "add", "--quiet", *map(str, added.paths)],
+        [sys.executable, "-m", "dvc", "add", "--quiet", *map(str, paths)],
         capture_output=True,
         text=True,
         check=False,
@@ -225,8 +322,8 @@ def _version_file(added: OwnDataset, reference: bool = False) -> str:
     if run.returncode:
         reason = (run.stderr.strip() or "unknown reason").splitlines()[-1].removeprefix("ERROR: ")
         return f"not versioned, dvc add failed ({reason}); {checksum}"
-    written = ", ".join(f"{path}.dvc" for path in added.paths)
-    return f"{written} (to commit: git add {added.path.parent}; `{command('dvc')} push` shares the data)"
+    written = ", ".join(f"{path}.dvc" for path in paths)
+    return f"{written} (to commit: git add {paths[0].parent}; `{command('dvc')} push` shares the data)"
 
 
 def _in_repository(folder: Path) -> bool:

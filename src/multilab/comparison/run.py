@@ -42,7 +42,7 @@ from multilab.metrics import per_label
 from multilab.metrics.registry import defined
 from multilab.statistics import Leaderboard
 
-__all__ = ["closing_text", "compare_within_budget", "value_text"]
+__all__ = ["closing_text", "compare_within_budget", "method_runs", "value_text"]
 
 _SHARE_OF_FITS = 0.7
 """Share of the budget for the fits; the rest is for thresholds and the learning curve."""
@@ -52,7 +52,7 @@ def compare_within_budget(request: Request) -> Results:
     """Print the plan, fit the methods on the same folds, tune thresholds, and recommend one."""
     began, store, n_jobs = time.monotonic(), Store(), slots()
     portfolio = load_portfolio()
-    entries, sizes, facts = _entries(request, portfolio)
+    entries, sizes, facts = method_runs(request, portfolio)
     entries = in_order(plan_methods(entries, sizes, store), portfolio, sizes)
     print(_plan_text(request, entries, sizes, n_jobs), flush=True)
 
@@ -108,7 +108,7 @@ def compare_within_budget(request: Request) -> Results:
     )
 
 
-def _entries(request: Request, portfolio: Portfolio) -> tuple[list[MethodRun], Sizes, dict[str, object]]:
+def method_runs(request: Request, portfolio: Portfolio) -> tuple[list[MethodRun], Sizes, dict[str, object]]:
     """Return the methods with their cells, the sizes of the dataset, and what identifies it."""
     refs = split_refs(request.dataset, request.protocol)
     data = load(request.dataset)

@@ -34,6 +34,7 @@ ROLES = (
     "labels",
     "labels-xml",
     "vectors",
+    "corrections",
 )  # a role that ends in -variant is not read
 
 _END = r"$(?!\n)"  # in Python, $ alone also matches before a line break at the end
@@ -306,8 +307,8 @@ def _check_sources(card: Card) -> None:
     if len(set(names)) != len(names):
         raise DatasetError("two files have the same name", card.location)
     if card.generator is not None:
-        if roles:
-            raise DatasetError("generator needs a name, and no files", card.location)
+        if set(roles) - {"corrections"}:
+            raise DatasetError("generator needs a name, and no files but corrections", card.location)
         return
     if not any(need <= set(roles) for need in ({"full"}, {"train+test"}, {"train", "test"})):
         raise DatasetError("no file role full, none train+test, and not both train and test", card.location)

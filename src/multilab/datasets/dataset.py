@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from multilab.core.messages import option
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import canonical_csr, dropped_note, positions_left
+from multilab.datasets.corrections import ROLE, corrected, read_corrections
 from multilab.datasets.embeddings import check_named
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, plain_name, require_file
@@ -249,7 +250,7 @@ def build_dataset(
         Name of the set.
     paths : mapping of role to path
         Verified files. The rows are those of ``full``, else of ``train+test``, else of ``train`` followed
-        by ``test``.
+        by ``test``. Labels in ``corrections`` replace theirs.
     reader : mapping
         Options of `multilab.datasets.options.Reading`.
     generator : mapping, optional
@@ -269,6 +270,8 @@ def build_dataset(
         Also when ``train`` and ``test`` are not rows of ``full``.
     """
     raw, official = (generate(generator), None) if generator is not None else _from_files(paths, reader)
+    if (table := paths.get(ROLE)) is not None:
+        raw = replace(raw, Y=corrected(raw.Y, raw.label_names, read_corrections(table), table))
     named: NamedSplits = {} if official is None else {"official": official}
     for split, rule in (splits or {}).items():
         if split in named:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,15 +14,21 @@ import yaml
 from multilab.core.digests import json_digest, sha256_digest
 from multilab.core.files import PathLike, scratch_folder, write_atomically
 from multilab.core.messages import option
+from multilab.core.paths import data_dir
 from multilab.core.text import excerpt, visible
-from multilab.datasets.card_file import Card
+from multilab.datasets.card_file import Card, read_card_yaml
 from multilab.datasets.catalogue import card, cards, files_dir, own_dir
+from multilab.datasets.corrections import ROLE, Correction, corrected, corrections_text, merged, read_corrections
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.fetching import FoundFile, find_files
 from multilab.datasets.file_access import plain_name, read_bytes, require_file
+from multilab.datasets.labels import read_names
 from multilab.datasets.options import FILES, reading_of, takes_reading
+from multilab.datasets.prepared import load
 from multilab.datasets.reading_plan import ReadingPlan, named_labels, plan_reading, with_labels_xml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_CORRECTED = re.compile(r"; \d+ label values corrected, \d+ not observed$")
 _SUFFIXES = {"test": "-test", "labels": "-labels", "vectors": "-vectors"}  # of the copies of further files
 
 
@@ -83,7 +89,7 @@ def add_dataset(
     >>> os.chdir(before)
     """
     source = require_file(path)
-    chosen = _dataset_name(source, name)
+    chosen = _valid_name(name or file_stem(source))
     location = own_dir() / f"{chosen}.yaml"
     taken = chosen in cards() and not (force and location.is_file())
     if taken and not location.is_file():
@@ -125,8 +131,7 @@ def file_stem(path: Path) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", plain_name(path)[0].lower()).strip("-._")
 
 
-def _dataset_name(source: Path, name: str | None) -> str:
-    chosen = name or file_stem(source)
+def _valid_name(chosen: str) -> str:
     if not _NAME.fullmatch(chosen) or len(chosen) > 100:
         raise DatasetError(
             f"{excerpt(repr(chosen))} is not a dataset name (small letters, digits, '.', '_' and '-'): give one "
@@ -175,6 +180,101 @@ def _card_text(name: str, plan: ReadingPlan) -> str:
     }
     plain = {key: value for key, value in values.items() if value is not None}
     return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120)
+
+
+def add_corrected(
+    dataset: str, corrections: PathLike | Iterable[Correction], *, name: str | None = None, force: bool = False
+) -> tuple[Card, Path]:
+    r"""Write the card of a dataset with corrected labels to ``data/own``, next to the table of the corrections.
+
+    The data files stay as they are. Corrections of a corrected dataset are added to its own.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the dataset whose labels are corrected.
+    corrections : path-like, or iterable of Correction
+        A CSV file, see :func:`read_corrections`, or corrections.
+    name : str, optional
+        Name of the new dataset; default: ``<dataset>-corrected``.
+    force : bool, default False
+        Replace the dataset of this name in ``data/own``.
+
+    Returns
+    -------
+    card : Card
+    path : Path
+        The table.
+
+    Raises
+    ------
+    DatasetError
+        The corrections do not fit the dataset, there are none, or the name is taken.
+
+    Examples
+    --------
+    >>> import os, pathlib, tempfile
+    >>> from multilab.datasets import add_corrected, load
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> _ = pathlib.Path("right.csv").write_text("row,label,given,corrected\n1,ribosome,0,?\n2,division,0,1\n")
+    >>> load("genes-toy").Y[:2, :2].tolist()
+    [[1, 0], [0, 0]]
+    >>> card, _ = add_corrected("genes-toy", "right.csv", name="genes-right")
+    >>> load(card.name).Y[:2, :2].tolist()
+    [[1, -1], [1, 0]]
+    >>> os.chdir(before)
+    """
+    if isinstance(corrections, str | os.PathLike):
+        source, chosen = Path(corrections), read_corrections(corrections)
+    else:
+        source, chosen = None, dict.fromkeys(corrections, 0)
+    origin, target = card(dataset), _valid_name(name or f"{dataset}-corrected")
+    location, table = own_dir() / f"{target}.yaml", own_dir() / f"{target}-{ROLE}.csv"
+    if target in cards() and not (force and location.is_file() and target != dataset):
+        raise DatasetError(
+            f"there is a dataset {target!r} already: give another name ({option('name')}), or replace it "
+            f"({option('force')})"
+        )
+    data = load(dataset)
+    corrected(data.Y, data.label_names, chosen, source)  # refuses what does not fit
+    found = {one.file.role: one for one in find_files(origin)}
+    changes = merged(read_corrections(found.pop(ROLE).path) if ROLE in found else (), chosen)
+    if not changes:
+        raise DatasetError("no label value is corrected: there is no dataset to add", source)
+    content = corrections_text(changes).encode()
+    own = {"role": ROLE, "path": table.name, "bytes": len(content), "sha256": sha256_digest(content)}
+    written = {key: value for key, value in read_card_yaml(origin.location).items() if key not in ("name", "digest")}
+    written["files"] = [*_moved(origin, target, written.get("files") or [], found), own]
+    written["expected"] = {key: value for key, value in (written.get("expected") or {}).items() if key != "cardinality"}
+    written["reader"] = {**(written.get("reader") or {})} | {
+        key: list(read_names(path, path)[1]) for key, path in origin.label_files.items()
+    }
+    unobserved = sum(one.corrected < 0 for one in changes)
+    counts = f"{len(changes) - unobserved} label values corrected, {unobserved} not observed"
+    written["title"] = f"{_CORRECTED.sub('', origin.title)}; {counts}"
+    write_atomically(table, content)
+    plain = {key: value for key, value in written.items() if value not in (None, {})}
+    write_atomically(location, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120))
+    return card(target), table
+
+
+def _moved(
+    origin: Card, target: str, entries: Iterable[dict[str, Any]], found: Mapping[str, FoundFile]
+) -> list[dict[str, Any]]:
+    """Return the files of a card for a card in `own_dir`, which finds them by links; editions are left out."""
+    moved = []
+    for entry in entries:
+        if (one := found.get(entry["role"])) is None:
+            continue
+        stem, ending = plain_name(entry["path"])
+        if one.file.addressed:
+            transfer(one.path, data_dir() / "raw" / target, stem, reference=True)
+        elif origin.location.parent.resolve() != own_dir().resolve():
+            transfer(one.path, own_dir(), f"{target}-{stem}", reference=True)
+            entry = {**entry, "path": f"{target}-{stem}{ending}"}
+        moved.append(entry)
+    return moved
 
 
 class RegisteredFile(NamedTuple):

@@ -1,4 +1,4 @@
-"""Comparison of methods over datasets (ranks, Friedman, post-hoc and Bayesian tests), and tests of drift.
+"""Comparison of methods over datasets (ranks, Friedman, post-hoc and Bayesian tests), tests of drift, doubtful labels.
 
 The package knows tables and arrays only. Results are one table of dataset, split, method, metric and value: the
 :class:`Leaderboard`, from which studies, `multilab compare` and the arena are computed. Everything a report prints or
@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "comparison": ("Comparison", "compare_methods"),
         "drift": ("DriftReport", "feature_drift", "judge_drift", "prevalence_drift"),
         "errors": ("StatisticsError",),
+        "label_errors": ("label_doubts",),
         "leaderboard": ("Leaderboard",),
         "omnibus": ("friedman", "iman_davenport"),
         "pairs": ("PairedComparison", "compare_on_splits", "compare_pair"),
