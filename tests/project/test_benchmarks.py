@@ -6,9 +6,11 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -297,6 +299,78 @@ def test_decisions_reach_the_same_f1_and_the_checks_see_a_gap(script, monkeypatc
     assert decisions.same_f1(0.5, 0.6).startswith("DIFFERENT")
     monkeypatch.setattr(decisions, "all_nested", lambda P: 1 - decisions.expected_f1_decisions(P))
     assert decisions.expected(P[:40], 1).check == "DIFFERENT: 40 of 40 rows"
+
+
+def made_up(n=160, q=3, seed=0):
+    """Return a small dataset whose labels follow from its features, but for noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    Y = (X[:, :q] + 0.3 * rng.normal(size=(n, q)) > 0.4).astype(np.uint8)
+    return SimpleNamespace(X=X, Y=Y, label_names=[f"l{label}" for label in range(q)])
+
+
+def test_evaluate_takes_files_to_rules_and_their_value_on_other_rows(script, tmp_path, monkeypatch):
+    evaluate, data = script("evaluate"), made_up()
+    monkeypatch.setattr(evaluate, "load", lambda name: data)
+    found = evaluate.one("made up", 0, tmp_path)
+    assert 0.6 < found["at .5"] < 1  # the labels follow from the features
+    assert 0.6 < found["reached"] < 1
+    monkeypatch.setattr(evaluate, "logits_of", lambda X, Y, train, rows, seed: 8.0 * Y[rows] - 6)  # cut at 0 is right
+    right = evaluate.one("made up", 0, tmp_path)
+    assert right["at .5"] == right["estimate"] == right["reached"] == 1
+    assert right["covered"]
+    assert not right["gain shown"]
+    monkeypatch.setattr(evaluate, "logits_of", lambda X, Y, train, rows, seed: 4.0 * Y[rows] - 6)  # all below 0
+    low = evaluate.one("made up", 0, tmp_path)
+    assert (low["at .5"], low["reached"], low["gain shown"]) == (0, 1, True)
+    assert low["error after"] < low["error before"]
+    assert evaluate.table({"right": [right, right], "low": [low]}).splitlines()[3].startswith("| low | 0.000 | 1.000 |")
+
+
+def test_quality_compares_the_estimate_with_true_labels_under_each_shift(script, monkeypatch):
+    quality, data = script("quality"), made_up(200)
+    monkeypatch.setattr(quality, "load", lambda name: data)
+    found = pd.DataFrame(quality.one("made up", 0), columns=quality.COLUMNS)
+    assert len(found) == 2 * 3 * 3
+    assert not found.duplicated(["learner", "shift", "metric"]).any()
+    values = found[["true", "training", "estimate", "covered"]]
+    assert ((values >= 0) & (values <= 1)).all().all()
+    assert (found["true"] > 0.5).all()
+    train, others = np.arange(100), np.arange(100, 200)
+    parts = quality.chosen_rows(data.X, data.Y, train, others, np.random.default_rng(0))
+    for rows in parts.values():
+        assert len(np.unique(rows)) == 50
+        assert set(rows) <= set(others)
+    counts = {shift: data.Y[rows].sum() for shift, rows in parts.items()}
+    assert counts["tilt"] > counts["none"]  # rows of which many labels are predicted
+    means = found[(found["metric"] == "micro_f1") & (found["shift"] == "none") & ~found["refused"]].mean(
+        numeric_only=True
+    )
+    assert f"| {means['training']:.3f} | {means['estimate']:.3f} |" in quality.tables(found)
+
+
+def test_doubt_plants_errors_and_finds_those_that_contradict_the_features(script, monkeypatch):
+    doubt, data = script("doubt"), made_up(240)
+    monkeypatch.setattr(doubt, "MASKS", ("methods",))  # cleanlab may not be installed
+    monkeypatch.setattr(doubt, "RANKINGS", ("own (linear)", "own (mean)", "methods"))
+    flips = doubt.planted(data.Y, "proportion", 0.1, np.random.default_rng(0))
+    for column, flipped in zip(data.Y.T, flips.T, strict=True):
+        assert flipped[column == 1].sum() == flipped[column == 0].sum() == round(0.1 * column.sum())
+    assert doubt.planted(data.Y, "uniform", 0.1, np.random.default_rng(0)).sum() == round(0.1 * data.Y.size)
+    assert not doubt.planted(data.Y, "proportion", 0.0, np.random.default_rng(0)).any()
+    train, test, kept = doubt.split(data.X, data.Y, 0)
+    assert sorted([*train, *test]) == list(range(240))
+    assert kept.tolist() == [0, 1, 2]
+    rows = pd.DataFrame([{"set": "made up", **row} for row in doubt.one(data.X, data.Y, 0, rates=(0.1,))])
+    assert rows["planting"].tolist() == ["none", "proportion", "uniform"]
+    planted = rows[rows["rate"] > 0]
+    chance = planted["flips"] / planted["cells"]
+    for ranking in doubt.RANKINGS:
+        assert (planted[f"found: {ranking}"] > 4 * chance).all()
+    assert (planted["precision: methods"] > 0.5).all()
+    for learner in doubt.LEARNERS:
+        assert (planted[f"{learner}: macro AP: clean"] > 0.8).all()
+    assert "| made up | uniform |" in doubt.tables(rows)
 
 
 def test_scaling_compares_stores(script):
