@@ -206,7 +206,7 @@ def doubt(
     corrected. Write 0, 1, or ? for "nobody knows" into the last one. With --corrected the table comes back as a new
     dataset in data/own; lines without an entry change nothing, and a table of other data is refused.
 
-    In Python: multilab.statistics.label_doubts.
+    The guide page on wrong labels says when not to mask. In Python: multilab.statistics.label_doubts.
     """
     from multilab.datasets import add_corrected
 
