@@ -21,12 +21,16 @@ def write(folder: Path) -> None:
     """Write the figure of the headline metric, the finding, and the scores on observed labels alone."""
     from multilab.reports import load_report
     from multilab.reports.finding import finding
-    from multilab.reports.tables.shares import TREATMENTS, share_views
+    from multilab.reports.tables.shares import TREATMENTS, share_view
 
     report = load_report(ROOT / "reports" / STUDY)
-    view = share_views(report)[0]
+    view = share_view(report)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{STUDY}.svg").write_bytes(base64.b64decode(view.figure.image.partition(",")[2]))
-    rows = [[plain(method), *values] for method, learns, values in view.rows if learns == TREATMENTS["missing"]]
-    scores = table(["observed share", *view.heads], rows)
+    rows = [
+        [plain(method), *(entry.text for entry in values)]
+        for method, (learns, *values) in view.table.rows
+        if learns.text == TREATMENTS["missing"]
+    ]
+    scores = table(["observed share", *view.table.heads[1:]], rows)
     (folder / f"{STUDY}.inc").write_text("\n\n".join([*map(plain, finding(report)), scores]) + "\n")

@@ -76,9 +76,8 @@ rows = [(d, s, m, name, result[name] + 0.01 * i) for d in "ab" for s in range(2)
 scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
 scores.to_csv(folder / "scores.csv.gz", index=False)
 page = build_report(folder).read_text()
-for name in ("silent_rows", "is_error"):
-    assert METRICS[name].title in page
-    assert METRICS[name].definition in page
+assert METRICS["silent_rows"].definition in page  # the headline
+assert METRICS["silent_rows"].title in page and METRICS["is_error"].title in page
 assert METRICS["is_error"].definition == "share of rows with a wrongly ordered pair of labels"
 """
 ARENA = """

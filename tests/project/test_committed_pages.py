@@ -20,7 +20,7 @@ from multilab.reports.arena import rank as arena
 from multilab.reports.arena.rank import summarise_arena
 from multilab.statistics.result_files import SCORES, read_scores
 
-for _module in ("jinja2", "matplotlib", "PIL"):
+for _module in ("jinja2", "matplotlib"):
     pytest.importorskip(_module)
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -222,7 +222,7 @@ def add_section(copy: Copy) -> None:
     text = file.read_text()
     for before, added in (
         ("from multilab.reports.tables.variants", "from multilab.reports.tables.sizes import sizes\n"),
-        ('        Section("data",', '        Section("sizes", "Sizes", _some(sizes=sizes(report))),\n'),
+        ('        Section("reproduce",', '        Section("sizes", "Sizes", _some(sizes=sizes(report))),\n'),
     ):
         assert text.count(before) == 1, before
         text = text.replace(before, added + before)

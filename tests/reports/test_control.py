@@ -10,6 +10,7 @@ import pytest
 from multilab.reports.data import load_report
 from multilab.reports.finding import finding
 from multilab.reports.tables.control import control_view
+from multilab.reports.tables.entry import Entry
 
 
 @pytest.fixture
@@ -47,13 +48,16 @@ def test_gains_have_the_sign_of_the_metric_and_stars_after_holm(folder):
     assert (view.control, view.comparisons) == ("Half", 2)
     ((title, cells),) = view.metrics.rows
     assert title == "Tuned"
-    assert cells == (("+0.040 (1 better, 1*; 1 worse, 0*)", 1), ("−0.040 (1 better, 0*; 1 worse, 1*)", -1))
+    assert cells == (
+        Entry("+0.040 (1 better, 1*; 1 worse, 0*)", gain=1),
+        Entry("−0.040 (1 better, 0*; 1 worse, 1*)", gain=-1),
+    )
 
 
 def test_gains_by_label_frequency_are_those_of_the_pooled_counts(folder):
     table = control_view(load_report(folder)).frequency
     assert table.heads == ("≤ 2% (1 labels)", "> 25% (1 labels)")
-    assert table.rows == (("Tuned", (("+1.000", 1), ("+0.000", 0))),)
+    assert table.rows == (("Tuned", (Entry("+1.000", gain=1), Entry("+0.000"))),)
 
 
 def test_a_study_without_a_control_in_its_variants_has_no_such_section(folder):

@@ -46,16 +46,13 @@ def test_statistics_of_other_scores_are_refused(copy):
         build_report(copy)
 
 
-def test_learned_files_are_found_by_method_and_dataset(page, fake):
+def test_learned_files_are_found_by_method_and_dataset(fake):
     study = load_report(fake)
     assert [(item.method, item.dataset) for item in study.learned] == [
         ("mlwse_l21", "emotions"),
         ("mlwse_l21", "flags"),
     ]
     assert study.learned[0].label_names[0] == "amazed"
-    text = (fake / "index.html").read_text(encoding="utf-8")
-    assert "36 of 108 entries are exactly zero" in text
-    assert "Correlation of the off-diagonal entries" in text
 
 
 def test_metric_titles():

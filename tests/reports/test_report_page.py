@@ -4,7 +4,6 @@ import base64
 import re
 import shutil
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -17,7 +16,8 @@ from helpers.report_files import (
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from multilab.reports import build_report, headline_markdown
+from multilab.reports import build_report, headline_markdown, load_report
+from multilab.reports.tables.scores import rank_table
 
 
 def test_page_is_well_formed_and_loads_nothing(page, fake):
@@ -29,9 +29,6 @@ def test_page_is_well_formed_and_loads_nothing(page, fake):
     assert sources
     for source in sources:
         kind, _, data = source.partition("base64,")
-        if kind == "data:image/png;":
-            assert b"tEXt" not in base64.b64decode(data)  # no date, no version
-            continue
         assert kind == "data:image/svg+xml;"
         svg = base64.b64decode(data).decode()
         assert "<dc:date>" not in svg
@@ -42,20 +39,13 @@ def test_page_is_well_formed_and_loads_nothing(page, fake):
 
 def test_every_part_is_there(page, fake):
     ids = {attributes.get("id") for _, attributes in page.elements}
-    assert {"result", "ranks", "metrics", "data", "learned", "costs", "methods", "reproduce"} <= ids
-    assert {f"metric-{m}" for m in DIRECTIONS} <= ids
+    assert {"costs", "scores", "tests", "reproduce"} <= ids
     targets = {a["href"][1:] for tag, a in page.elements if tag == "a" and a.get("href", "").startswith("#")}
     assert targets <= ids
+    files = {a["href"] for tag, a in page.elements if tag == "a"} - {f"#{target}" for target in targets}
+    assert {"scores.csv.gz", "statistics.json.gz", "measured.csv", "datasets.json", "study.json"} <= files
+    assert all((fake / file).is_file() for file in files)
     text = (fake / "index.html").read_text(encoding="utf-8")
-    for piece in (
-        "0" * 16,
-        "2.4.6",
-        "multilab gate --study fake",
-        "split.kfold",
-        "Xia et al. 2021",
-        "viewport",
-    ):
-        assert piece in text
     assert "&lt;in small&gt;" in text
     assert "<in small>" not in text
 
@@ -80,9 +70,7 @@ def test_optional_files_may_be_missing(copy):
         page = Page(build_report(copy).read_text(encoding="utf-8"))
         assert page.stack == []
         assert any(t[0][0]["text"].startswith("Hamming loss") for t in page.tables)
-    shutil.rmtree(copy / "figures")
-    text = build_report(copy).read_text(encoding="utf-8")
-    assert text.count(">Average rank<") == 3  # the head and two metrics: ranks are found without statistics.json.gz
+    assert rank_table(load_report(copy)) is not None  # found without statistics.json.gz
     scores = pd.read_csv(copy / "scores.csv.gz").replace({"metric": dict.fromkeys(DIRECTIONS, "wonder")})
     scores.drop_duplicates(["dataset", "split", "method"]).to_csv(copy / "scores.csv.gz", index=False)
     text = build_report(copy).read_text(encoding="utf-8")
@@ -96,22 +84,3 @@ def test_study_of_one_method_and_one_dataset(tmp_path):
     assert page.stack == []
     assert "nothing to compare" in (folder / "index.html").read_text(encoding="utf-8").lower()
     assert headline_markdown(folder).count("\n") == 3
-
-
-def test_learned_pictures_of_many_labels_and_other_matrices(copy):
-    rng = np.random.default_rng(1)
-    kept = {"W_": rng.normal(0, 1, (90, 45)), "tables_": rng.random((11, 4)), "scale_": np.array(2.0)}
-    np.savez(copy / "figures" / "learned-mlknn-yeast.npz", **kept)
-    page = Page(build_report(copy).read_text(encoding="utf-8"))
-    texts = [attributes["alt"] for tag, attributes in page.elements if tag == "img"]
-    assert "Heatmap of the weights of ML-kNN on yeast in 2 blocks" in texts
-    assert "tables_ of ML-kNN on yeast" in texts
-    assert not any("scale_" in text or "affinit" in text for text in texts)
-
-
-def test_pairs_without_a_difference_are_left_out_of_a_long_list(many):
-    folder, _ = many
-    page = build_report(folder).read_text(encoding="utf-8")
-    assert "300 pairs, Holm-corrected, 0 differ" in page
-    assert "Pairs that do not differ are in <code>statistics.json.gz</code>" in page
-    assert "m00 – m01" not in page

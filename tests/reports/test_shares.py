@@ -11,7 +11,7 @@ import pytest
 from multilab.reports.data import load_report
 from multilab.reports.finding import finding
 from multilab.reports.sections import build_report
-from multilab.reports.tables.shares import share_curves, share_views
+from multilab.reports.tables.shares import share_curves, share_view
 
 VALUES = {  # of sets a and b, both splits
     ("knn", 1.0): (0.8, 0.4),
@@ -68,13 +68,14 @@ def test_curves_are_means_over_datasets_on_the_splits_that_all_have(folder):
         assert curves.loc[index].to_list() == pytest.approx(values, nan_ok=True)
 
 
-def test_the_headline_metric_comes_first_with_a_panel_per_method(folder):
-    views = share_views(load_report(folder))
-    assert [view.metric for view in views] == ["micro_f1", "macro_auc"]
-    first = views[0]
-    assert (first.datasets, first.splits, first.heads) == (2, 1, ("10%", "50%", "100%"))
-    assert first.rows[1] == ("Neighbours", "hidden labels count as absent", ("–", "0.150", "0.600"))
-    svg = base64.b64decode(first.figure.image.partition(",")[2]).decode()
+def test_the_headline_metric_has_a_row_per_method_and_treatment_and_a_panel_per_method(folder):
+    view = share_view(load_report(folder))
+    assert (view.datasets, view.splits, view.table.heads) == (2, 1, ("Learns from", "10%", "50%", "100%"))
+    assert [(title, [e.text for e in entries]) for title, entries in view.table.rows][1] == (
+        "Neighbours",
+        ["hidden labels count as absent", "–", "0.150", "0.600"],
+    )
+    svg = base64.b64decode(view.figure.image.partition(",")[2]).decode()
     assert "Neighbours" in svg
     assert "Tree" in svg
 
@@ -93,5 +94,5 @@ def test_the_page_has_the_section_and_other_studies_have_not(folder):
     for variant in info["variants"].values():
         del variant["observed"]
     (folder / "study.json").write_text(json.dumps(info))
-    assert share_views(load_report(folder)) == ()
+    assert share_view(load_report(folder)) is None
     assert 'href="#shares"' not in build_report(folder).read_text()

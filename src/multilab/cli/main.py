@@ -52,7 +52,7 @@ _SAME_NAME = (
     *("dvc", "filelock", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "pyarrow", "requests"),
     *("rich", "skops", "sqlalchemy", "uvicorn"),
 )
-_LABORATORY = {"hydra": "hydra-core", "PIL": "pillow"} | {name: name for name in _SAME_NAME}
+_LABORATORY = {"hydra": "hydra-core"} | {name: name for name in _SAME_NAME}
 """The modules that the core installation leaves out, and their distributions."""
 
 

@@ -101,21 +101,28 @@ def run(study: str, fresh: bool) -> int:
 @click.option("--headline", is_flag=True, help="Print the finding and the table.")
 @click.option("--readme", is_flag=True, help="Update the README and the page of all studies.")
 @click.option("--all", "every", is_flag=True, help="Write the pages of all studies instead.")
-def report(study: str, headline: bool, readme: bool, every: bool) -> int:
+@click.option("--latex", metavar="FOLDER", help="Write tables in LaTeX and diagrams as PDF to this folder instead.")
+def report(study: str, headline: bool, readme: bool, every: bool, latex: str | None) -> int:
     """Build the page of a study from its results.
 
-    It needs neither data nor cells.
+    It needs neither data nor cells. For a paper, --latex writes data sets by methods for each metric, the average ranks
+    with Friedman's test, and critical-difference diagrams.
     """
-    from multilab.cells.execute import parallel_map
     from multilab.experiments.dvc_files import PAGE
     from multilab.reports import finding_text, headline_markdown
     from multilab.reports.all_pages import all_pages, overview
 
     if every:
-        return all_pages(parallel_map)
+        return all_pages()
     folder = report_dir(study)
     if not folder.is_dir():
         raise ExperimentError(f"{folder} does not exist; run `{command('multilab')} study run --study {study}`")
+    if latex:
+        from multilab.reports.paper_files import write_paper_files
+
+        files = write_paper_files(folder, latex)
+        print(f"{short_path(Path(latex))}  {len(files)} tables and diagrams; the tables need \\usepackage{{booktabs}}")
+        return 0
     page = folder / PAGE
     if not headline or not page.is_file():
         page = _write_page(study)
@@ -356,10 +363,9 @@ def _write_statistics(study: Study) -> None:
 
 
 def _write_page(study: str) -> Path:
-    from multilab.cells.execute import parallel_map
     from multilab.reports.all_pages import study_page
 
-    return study_page(report_dir(study), parallel_map)
+    return study_page(report_dir(study))
 
 
 # ---------------------------------------------------------------- what the commands print

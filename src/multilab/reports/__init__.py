@@ -7,8 +7,9 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "data": ("ReportData", "load_report"),
         "errors": ("ReportError",),
-        "figures": ("cd_diagram", "convergence", "heatmap"),
+        "figures": ("cd_diagram", "heatmap"),
         "all_pages": ("write_overview",),
+        "paper_files": ("write_paper_files",),
         "readme": ("finding_text", "headline_markdown", "write_readme"),
         "sections": ("build_report",),
     },

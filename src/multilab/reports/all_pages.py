@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from multilab.arena.committed_tables import STUDIES
 from multilab.core import read_json, report_dir
@@ -28,14 +26,14 @@ def write_pages(folder: Path) -> None:
     print(f"page:    {written[0].resolve()}, and {len(written) - 1} pages of sets next to it")
 
 
-def study_page(folder: Path, each: Callable[..., Iterable[Any]] = map) -> Path:
+def study_page(folder: Path) -> Path:
     """Write the page of a study and return it; studies with ``page: arena`` share the page of the arena.
 
     Where the leaderboards are missing or older than the scores, the page of the arena stays as it is, and a line names
     the commands to run.
     """
     if not _is_of_arena(folder):
-        return build_report(folder, paper_of(folder), each)
+        return build_report(folder, paper_of(folder))
     arena = folder.parent / "arena"
     try:
         return build_arena_pages(arena)[0]
@@ -44,7 +42,7 @@ def study_page(folder: Path, each: Callable[..., Iterable[Any]] = map) -> Path:
         return arena / "index.html"
 
 
-def all_pages(each: Callable[..., Iterable[Any]] = map) -> int:
+def all_pages() -> int:
     """Write every page from the committed results alone, and what of them is committed too.
 
     Written are the pages of all studies with results, those of the arena, and the page over all studies; committed are
@@ -54,7 +52,7 @@ def all_pages(each: Callable[..., Iterable[Any]] = map) -> int:
     folders = sorted(path.parent for path in reports.glob(f"*/{SCORES}"))
     for folder in folders:
         if not _is_of_arena(folder):
-            print(build_report(folder, paper_of(folder), each, overview=True))
+            print(build_report(folder, paper_of(folder), overview=True))
     if (report_dir("arena") / LEADERBOARD).is_file():
         write_pages(report_dir("arena"))
         summarise_arena()

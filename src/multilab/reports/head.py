@@ -12,7 +12,7 @@ from multilab.reports.figures.diagrams import rank_figures
 from multilab.reports.figures.dots import Row, dots_figure
 from multilab.reports.figures.style import COLD, WARM, new_axes, style_axes, styled
 from multilab.reports.tables.control import ControlView, control_view
-from multilab.reports.tables.entry import Entry, ShortTable, number, signed_text
+from multilab.reports.tables.entry import Entry, TextTable, number, signed_text
 from multilab.reports.tables.leaders import leaders
 from multilab.reports.tables.shares import kept_shares
 
@@ -90,13 +90,13 @@ def _kept(kept: dict[str, Any]) -> Figure:
     return Figure.of(canvas, f"What is kept of {kept['metric']}", caption)
 
 
-def _kept_table(kept: dict[str, Any]) -> ShortTable:
+def _kept_table(kept: dict[str, Any]) -> TextTable:
     medians = kept["medians"].drop(columns=1.0)
     rows = [
         (name, tuple(Entry("–" if value != value else f"{value:.0%}") for value in row))
         for name, row in medians.iterrows()
     ]
-    return ShortTable("Learns from", tuple(f"{share:.0%}" for share in medians.columns), tuple(rows))
+    return TextTable("Learns from", tuple(f"{share:.0%}" for share in medians.columns), tuple(rows))
 
 
 # ---------------------------------------------------------------- the quick study

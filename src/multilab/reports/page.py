@@ -9,7 +9,6 @@ from multilab.core.templates import template as jinja_template
 from multilab.core.text import listed
 from multilab.reports.data import metric_title
 from multilab.reports.tables.entry import number, p_text
-from multilab.reports.tables.scores import method_rows
 
 
 def write_page(path: Path, name: str, content: Mapping[str, Any], common: Mapping[str, Any] | None = None) -> Path:
@@ -43,7 +42,6 @@ def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
         "plain": plain_text,
         "percent": "{:.0%}".format,
         "all_of": lambda names: listed(names, len(names)),
-        "method_rows": method_rows,
         "headline_of": lambda report: metric_title(report.primary[0]),
     }
     return jinja_template(name, common, filters)

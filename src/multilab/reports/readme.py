@@ -10,7 +10,7 @@ from multilab.reports.data import ReportData, load_report
 from multilab.reports.errors import ReportError
 from multilab.reports.finding import finding
 from multilab.reports.tables.entry import Entry
-from multilab.reports.tables.scores import MANY_METHODS, method_rows, score_table
+from multilab.reports.tables.scores import score_table
 
 
 def write_readme(readme: Path, reports: Path) -> None:
@@ -92,19 +92,10 @@ def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
     """
     report = load_report(study_dir)
     table = score_table(report, _metric(report, metric))
-    ranks = table.average_ranks
-    if len(table.heads) > MANY_METHODS:
-        heads = [*(["*average rank*"] if ranks else []), *(markdown_cell(dataset) for dataset, _ in table.rows)]
-        rows = [
-            (markdown_cell(row.head), [row.average_rank, *row.entries] if row.average_rank else row.entries)
-            for row in method_rows(table)
-        ]
-    else:
-        heads = [markdown_cell(head) for head in table.heads]
-        rows = [(markdown_cell(dataset), entries) for dataset, entries in table.rows]
-        rows += [("*average rank*", ranks)] if ranks else []
-    lines = [_line(table.corner, heads), "|:---|" + "---:|" * len(heads)]
-    return "\n".join([*lines, *(_line(head, map(_markdown, entries)) for head, entries in rows)]) + "\n"
+    rows = [(markdown_cell(title), entries) for title, entries in table.rows]
+    rows += [(f"*{title.lower()}*", entries) for title, entries in table.foot]
+    lines = [_line(table.corner, map(markdown_cell, table.heads)), "|:---|" + "---:|" * len(table.heads)]
+    return "\n".join([*lines, *(_line(title, map(_markdown, entries)) for title, entries in rows)]) + "\n"
 
 
 def _line(head: str, texts: Iterable[str]) -> str:

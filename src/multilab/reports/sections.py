@@ -1,8 +1,6 @@
 """Page of a study: its sections, what each shows, and the template that shows it."""
 
-import functools
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -10,29 +8,32 @@ from typing import Any
 
 from multilab.metrics import find_metric
 from multilab.printed import Paper
-from multilab.reports.data import ReportData, load_report
+from multilab.reports.data import ReportData, load_report, metric_title
 from multilab.reports.figures import Figure, draw_figures
 from multilab.reports.figures.diagrams import rank_figures
-from multilab.reports.figures.learned import convergence_figure, learned_figures
 from multilab.reports.finding import finding
 from multilab.reports.head import head
 from multilab.reports.page import flat, template, write_page
 from multilab.reports.tables.control import control_view
-from multilab.reports.tables.costs import core_hours, cost_tables
-from multilab.reports.tables.scores import MANY_METHODS, ScoreTable, score_table
-from multilab.reports.tables.shares import share_views
-from multilab.reports.tables.variants import variant_views
+from multilab.reports.tables.costs import core_hours, cost_table
+from multilab.reports.tables.scores import MANY_METHODS, rank_table, score_table
+from multilab.reports.tables.shares import share_view
+from multilab.reports.tables.variants import variant_table
 from multilab.statistics import Comparison
 from multilab.statistics.result_files import UNCHECKED, read_table
 
-_CARD_COLUMNS = (
-    ("instances", "Instances"),
-    ("features", "Features"),
-    ("labels", "Labels"),
-    ("cardinality", "Cardinality"),
-    ("density", "Density"),
-    ("distinct_label_sets", "Distinct label sets"),
-)
+_FILES = {
+    "scores.csv.gz": "every score: data set, split, method, metric, value; columns of variants are METHOD-VARIANT",
+    "statistics.json.gz": "by metric: ranks, Friedman, Nemenyi, signed-rank tests of all pairs (Wilcoxon with Holm, "
+    "Bayesian); statistics-VARIANT.json.gz the same within a variant",
+    "measured.csv": "seconds, memory and size of every cell",
+    "tuned.csv": "what the searches chose on every split",
+    "labels.csv": "counts of the decisions by label",
+    "unfinished.csv": "cells that passed a limit or failed, with the reason",
+    "datasets.json": "the data sets: sizes, labels, digests",
+    "study.json": "protocol, settings and references of the methods, variants",
+    "environment.json": "machine and versions",
+}
 
 
 @dataclass(frozen=True)
@@ -59,20 +60,9 @@ class Section:
         return f"{self.id}.html.j2"
 
 
-@dataclass(frozen=True)
-class MetricView:
-    """One metric: its table, its comparison and the diagrams of that."""
-
-    table: ScoreTable
-    comparison: Comparison | None
-    figures: tuple[Figure, ...]
-    open: bool
-
-
 def build_report(
     study_dir: Path | str,
     paper: Paper | None = None,
-    each: Callable[..., Iterable[Any]] = map,
     overview: bool = False,
 ) -> Path:
     """Write ``index.html`` of a study and return its path.
@@ -85,8 +75,6 @@ def build_report(
         ``figures/learned-*.npz`` and the tables of its analyses.
     paper : Paper, optional
         The study's paper: citation and figures.
-    each : callable
-        ``map``, or a function like it that draws figures in parallel.
     overview : bool, default=False
         Link the page over all studies even where it does not exist yet.
 
@@ -101,9 +89,9 @@ def build_report(
         If ``scores.csv.gz`` is missing, or a file cannot be read or contradicts the scores.
     """
     report = load_report(study_dir)
-    common = {"report": report, "many_methods": MANY_METHODS, "find_metric": find_metric}
+    common = {"report": report, "many_methods": MANY_METHODS}
     common |= {**header(report, paper), "overview": overview or (report.folder.parent / "index.html").is_file()}
-    shown = sections(report, paper, each)
+    shown = sections(report, paper)
     rendered = [(section, template(section.template, common).render(section.content)) for section in shown]
     return write_page(report.folder / "index.html", "page.html.j2", {"sections": rendered}, common)
 
@@ -114,26 +102,37 @@ def header(report: ReportData, paper: Paper | None = None) -> dict[str, Any]:
     return {**about, "finding": finding(report), **head(report)}
 
 
-def sections(report: ReportData, paper: Paper | None, each: Callable[..., Iterable[Any]] = map) -> list[Section]:
+def sections(report: ReportData, paper: Paper | None) -> list[Section]:
     """Return the sections of a page that have something to show, in the order of the page."""
-    views = list(each(functools.partial(_metric_view, report), report.metrics))
-    headline = next((view for view in views if view.table.metric == report.primary[0]), None)
-    ranked = [view for view in views if view.comparison is not None and view.table.average_ranks]
+    metric = report.primary[0]
+    comparison = report.comparisons.get(metric)
+    scores = {"table": score_table(report, metric), "convention": convention(report, metric)}
+    control, shares = control_view(report), share_view(report)
+    variants = None if control or shares else variant_table(report)  # these show the variants themselves
     shown = [
-        Section("shares", "Observed labels", _some(views=share_views(report))),
-        Section("result", "Result", _some(headline=headline)),
-        Section("ranks", "Ranks", {"ranked": ranked, "headline": headline} if ranked else {}),
-        Section("metrics", "Metrics", {"views": views, "headline": headline}),
-        Section("control", "Control", _some(view=control_view(report))),
-        Section("variants", "Variants", _some(views=variant_views(report))),
+        Section("costs", "Costs", _some(table=cost_table(report))),
+        Section("shares", "Observed labels", _some(view=shares)),
+        Section("scores", "Scores", scores),
+        Section("tests", "Tests", _tests(report, comparison)),
+        Section("control", "Control", _some(view=control)),
+        Section("variants", "Variants", _some(table=variants)),
         Section("figures", "Figures", _some(figures=_paper_figures(report, paper))),
-        Section("data", "Data", {"card_columns": _card_columns(report), "protocol": flat(report.info.get("protocol"))}),
-        Section("learned", "Learned", _learned(report, each)),
-        Section("costs", "Cost", _some(tables=cost_tables(report))),
-        Section("methods", "Methods", _some(settings=_settings(report))),
-        Section("reproduce", "Reproduce", {"environment": flat(report.environment), "hours": core_hours(report)}),
+        Section("reproduce", "Files", {"files": _files(report), "hours": core_hours(report)}),
     ]
     return [section for section in shown if section.content]
+
+
+def convention(report: ReportData, metric: str) -> str:
+    """Return what the values of a table of scores are: splits, definition and conventions of the metric."""
+    known = find_metric(metric)
+    protocol = ", ".join(f"{name} {text}" for name, text in flat(report.info.get("protocol")))
+    over = "repetitions" if report.n_repeats > 1 else "splits"
+    parts = [f"Means over the {over} of each data set{f' ({protocol})' if protocol else ''}"]
+    if known:
+        parts.append(f"{metric_title(metric)}: {known.definition}")
+    if preset := report.info.get("conventions"):
+        parts.append(f"Ties, rows without labels and labels without rows follow the conventions “{preset}”")
+    return ". ".join(parts) + "."
 
 
 def _some(**content: Any) -> dict[str, Any]:
@@ -141,10 +140,10 @@ def _some(**content: Any) -> dict[str, Any]:
     return content if any(content.values()) else {}
 
 
-def _metric_view(report: ReportData, metric: str) -> MetricView:
-    comparison = report.comparisons.get(metric)
-    figures = rank_figures(report, comparison) if comparison is not None else ()
-    return MetricView(score_table(report, metric), comparison, figures, metric in report.primary)
+def _tests(report: ReportData, comparison: Comparison | None) -> dict[str, Any]:
+    """Return the ranks by every metric, and the diagrams of the headline metric that the head does not show."""
+    drawn = () if comparison is None else rank_figures(report, comparison)
+    return {"ranks": rank_table(report), "comparison": comparison, "figures": drawn[1:]}
 
 
 def _facts(report: ReportData) -> list[tuple[str, str]]:
@@ -175,24 +174,6 @@ def _paper_figures(report: ReportData, paper: Paper | None) -> list[tuple[str, l
     return [(title, list(group)) for title, group in groupby(figures, lambda figure: figure.title)]
 
 
-def _learned(report: ReportData, each: Callable[..., Iterable[Any]]) -> dict[str, Any]:
-    drawn = each(functools.partial(learned_figures, report), report.learned)
-    learned = [(item, figures) for item, figures in zip(report.learned, drawn, strict=True) if figures]
-    # a method that its authors stop after two sweeps has no minimum to be compared with; sweeps.csv has
-    curves = None if (report.folder / "sweeps.csv").is_file() else convergence_figure(report, report.learned)
-    return _some(learned=learned, curves=curves)
-
-
-def _card_columns(report: ReportData) -> list[tuple[str, str]]:
-    return [(key, title) for key, title in _CARD_COLUMNS if any(key in card for card in report.cards.values())]
-
-
-def _settings(report: ReportData) -> list[tuple[str, str, str]]:
-    """Return for each method and column of a variant its title, its reference, and its arguments as readable JSON."""
-    settings, references = report.info.get("settings") or {}, report.info.get("references") or {}
-    listed = []
-    for method in dict.fromkeys([*report.methods, *settings]):
-        arguments = settings.get(method)
-        text = json.dumps(arguments, indent=2, ensure_ascii=False) if arguments else ""
-        listed.append((report.method_title(method), str(references.get(method) or ""), text))
-    return listed if settings or references else []
+def _files(report: ReportData) -> list[tuple[str, str]]:
+    """Return the files next to the page and what each holds."""
+    return [(name, text) for name, text in _FILES.items() if (report.folder / name).is_file()]

@@ -1,7 +1,4 @@
-"""Diagrams on axes, and images as text."""
-
-import base64
-import io
+"""Diagrams on axes."""
 
 import numpy as np
 import pandas as pd
@@ -12,8 +9,7 @@ from multilab.statistics import compare_methods
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from multilab.reports import ReportError, cd_diagram, convergence, heatmap
-from multilab.reports.figures.style import new_axes, png_bytes, png_uri, styled
+from multilab.reports import ReportError, cd_diagram, heatmap
 
 
 def axes():
@@ -67,32 +63,3 @@ def test_heatmap_scales_and_marks():
     grey = heatmap(np.array([[1.0, 2.0, 3.0]]), axes()).cmap(np.linspace(0, 1, 50))[:, :3].mean(axis=1)
     assert (np.diff(grey) < 0).all()
     heatmap(np.zeros((2, 2)), axes())
-
-
-def test_convergence_is_the_distance_from_the_optimum():
-    ax = axes()
-    convergence({"a": np.array([5.0, 3.0, 2.0]), "b": np.array([5.0, 3.0, 2.0])}, ax, {"b": 1.0})
-    assert ax.lines[0].get_ydata().tolist() == [3.0, 1.0]  # the last value is taken as the optimum
-    assert ax.lines[1].get_ydata().tolist() == [4.0, 2.0, 1.0]
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-
-
-def test_small_pictures_keep_the_ends_of_a_colour_scale():
-    """Median cut made the most negative and the most positive weight of flags the same brown."""
-    image = pytest.importorskip("PIL.Image")
-    matrix = np.linspace(-1, 1, 49).reshape(7, 7) ** 3
-    with styled():
-        canvas, axes = new_axes(5, 4)
-        heatmap(matrix, axes[0, 0], signed=True)
-        small = image.open(io.BytesIO(base64.b64decode(png_uri(canvas).partition(",")[2]))).convert("RGB")
-        exact = image.open(io.BytesIO(png_bytes(canvas, 110))).convert("RGB")
-    assert np.abs(np.asarray(small, dtype=int) - np.asarray(exact, dtype=int)).max() <= 8
-
-
-def test_long_curves_are_thinned_and_keep_their_ends():
-    with styled():
-        ax = new_axes(4, 3)[1][0, 0]
-        convergence({"a": 1 + np.exp(-np.arange(5000) / 500)}, ax, {"a": 1.0})
-        x = ax.lines[0].get_xdata()
-    assert len(x) <= 150
-    assert (x[0], x[-1]) == (1, 5000)

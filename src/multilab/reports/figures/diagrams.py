@@ -1,7 +1,8 @@
-"""Diagrams, readable in grey: critical differences as figures; on given axes heat maps and convergence curves."""
+"""Diagrams, readable in grey: critical differences as figures; heat maps on given axes."""
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -11,11 +12,12 @@ import numpy as np
 from multilab.reports.data import ReportData
 from multilab.reports.errors import ReportError
 from multilab.reports.figures.figure import Figure
-from multilab.reports.figures.style import INK, PALE, colour_scale, curve_style, new_axes, style_axes, styled
+from multilab.reports.figures.style import INK, PALE, colour_scale, new_axes, style_axes, styled
 from multilab.statistics import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
     from matplotlib.image import AxesImage
 
 _STEP = 0.42  # height of a line of names, in units of the axis
@@ -180,47 +182,6 @@ def heatmap(
     return image
 
 
-def convergence(
-    paths: Mapping[str, np.ndarray], ax: Axes, optimum: Mapping[str, float] | None = None, title: str = ""
-) -> None:
-    """Draw how far an objective is from its optimum, F(W_t) - F*, per iteration, both axes logarithmic.
-
-    Parameters
-    ----------
-    paths : mapping of str to ndarray of shape (iterations,)
-        Objective values by the name of the curve.
-    ax : matplotlib Axes
-        Where to draw.
-    optimum : mapping, optional
-        F* of each curve; default is the smallest value of the path, so that the curve shows progress towards the
-        last iterate and not optimality.
-    title : str
-        Written above.
-
-    Notes
-    -----
-    Figure 6 of the MLWSE paper plots |loss_t - loss_(t-1)| of a loss that counts nonzeros instead.
-    """
-    for index, (name, path) in enumerate(paths.items()):
-        values = np.asarray(path, dtype=float).ravel()
-        gap = values - (optimum or {}).get(name, np.nanmin(values, initial=np.inf))
-        shown = _thinned(np.flatnonzero(gap > 0))
-        ax.plot(shown + 1, gap[shown], label=name, **curve_style(index, markevery=0.15))
-    ax.set(xscale="log", yscale="log")
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_major_formatter("{x:g}")
-    style_axes(ax, title, "iteration", "F − F*")
-    if paths:
-        ax.legend()
-
-
-def _thinned(indices: np.ndarray, n_max: int = 150) -> np.ndarray:
-    """Return at most ``n_max`` of the indices, evenly spread on a logarithmic axis, first and last among them."""
-    if len(indices) <= n_max:
-        return indices
-    return indices[np.unique(np.geomspace(1, len(indices), n_max).round().astype(int)) - 1]
-
-
 def rank_figures(report: ReportData, comparison: Comparison) -> tuple[Figure, ...]:
     """Return the critical-difference diagrams of one metric; two if there is a control."""
     if comparison.cd_nemenyi is None:
@@ -251,10 +212,23 @@ def rank_figures(report: ReportData, comparison: Comparison) -> tuple[Figure, ..
 def rank_figure(
     comparison: Comparison, titles: Mapping[str, str], alt: str, caption: str, test: str = "nemenyi"
 ) -> Figure:
-    """Return one critical-difference diagram, wide enough for the ranks of many methods."""
+    """Return one critical-difference diagram as a figure of a page."""
+    return Figure.of(_rank_canvas(comparison, titles, test), alt, caption, scale=114)
+
+
+@styled()
+def rank_pdf(comparison: Comparison, titles: Mapping[str, str]) -> bytes:
+    """Return the critical-difference diagram of Nemenyi's test as a PDF file."""
+    buffer = io.BytesIO()
+    _rank_canvas(comparison, titles, "nemenyi").savefig(buffer, format="pdf", metadata={"CreationDate": None})
+    return buffer.getvalue()
+
+
+def _rank_canvas(comparison: Comparison, titles: Mapping[str, str], test: str) -> Canvas:
+    """Draw a critical-difference diagram, wide enough for the ranks of many methods."""
     canvas, axes = new_axes(4.9 + 0.25 * max(comparison.k - 7, 0), ranks_height(comparison, 0.9))
     cd_diagram(comparison, axes[0, 0], titles, test)
-    return Figure.of(canvas, alt, caption, scale=114)
+    return canvas
 
 
 def ranks_height(comparison: Comparison, margin: float) -> float:

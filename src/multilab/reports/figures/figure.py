@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from multilab.reports.errors import ReportError
-from multilab.reports.figures.style import png_uri, svg_uri
+from multilab.reports.figures.style import svg_uri
 from multilab.statistics.result_files import read_table, table_file
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Figure:
     data: str = ""
 
     @classmethod
-    def of(cls, canvas: Canvas, alt: str, caption: str, scale: float = 100.0, pixels: bool = False) -> Figure:
+    def of(cls, canvas: Canvas, alt: str, caption: str, scale: float = 100.0) -> Figure:
         """Return the figure of a matplotlib canvas.
 
         Parameters
@@ -57,11 +57,8 @@ class Figure:
             Texts of the figure.
         scale : float
             Pixels per inch on the page.
-        pixels : bool
-            PNG in place of SVG, for figures of many cells.
         """
-        image = png_uri(canvas) if pixels else svg_uri(canvas)
-        return cls(image, alt, caption, round(scale * canvas.get_figwidth()))
+        return cls(svg_uri(canvas), alt, caption, round(scale * canvas.get_figwidth()))
 
 
 @dataclass(frozen=True)

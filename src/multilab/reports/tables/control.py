@@ -7,24 +7,13 @@ import numpy as np
 import pandas as pd
 
 from multilab.reports.data import ReportData, VariantData, metric_direction, metric_title
-from multilab.reports.tables.entry import Entry, ShortTable, signed_text
+from multilab.reports.tables.entry import Entry, TextTable, signed_text
 from multilab.statistics import corrected_resampled_p, holm
 from multilab.statistics.result_files import read_table, variant_column
 
 LABELS = "labels.csv"
 _COLUMNS = {"dataset", "method", "label", "rows", "positives", "predicted", "hits"}
 _BORDERS = (0.0, 0.02, 0.05, 0.1, 0.25, 1.0)
-
-
-@dataclass(frozen=True)
-class ControlTable:
-    """Methods (rows) compared with the control, per metric or per bin of label frequency (columns).
-
-    ``rows`` has, per method, its title and the cells: text and the sign of the mean gain.
-    """
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -39,9 +28,9 @@ class ControlView:
     metric: str
     comparisons: int
     alpha: float
-    metrics: ControlTable
-    frequency: ControlTable
-    short: ShortTable
+    metrics: TextTable
+    frequency: TextTable
+    short: TextTable
     best: Mapping[str, str]
     unimproved: tuple[str, ...]
     gains: Mapping[str, Mapping[str, list[float]]]
@@ -74,9 +63,9 @@ def control_view(report: ReportData) -> ControlView | None:
         headline,
         gains[["dataset", "variant"]].drop_duplicates().shape[0],
         report.alpha,
-        ControlTable(heads, rows),
+        TextTable("Method", heads, rows),
         _by_frequency(report, variants, str(control), titles),
-        ShortTable("Mean gain", heads, tuple(short)),
+        TextTable("Mean gain", heads, tuple(short)),
         {
             "metric": metric_title(headline),
             "method": titles[best[headline]],
@@ -111,20 +100,18 @@ def _p_of_folds(differences: pd.Series) -> float:
     return corrected_resampled_p(differences.to_numpy(), 1 / (k - 1)) if k > 1 else 1.0
 
 
-def _cell(gains: pd.DataFrame, base: str, metric: str, alpha: float) -> tuple[str, int]:
+def _cell(gains: pd.DataFrame, base: str, metric: str, alpha: float) -> Entry:
     """Return the mean gain, the datasets won and lost, and how many of these significantly (Holm)."""
     rows = gains[(gains["base"] == base) & (gains["metric"] == metric)]
     if rows.empty:
-        return "–", 0
+        return Entry("–")
     gain, significant = rows["gain"].to_numpy(), holm(rows["p"].tolist()) < alpha
     counts = [int(part.sum()) for part in (gain > 0, significant & (gain > 0), gain < 0, significant & (gain < 0))]
     text = f"{signed_text(float(gain.mean()), 3)} ({counts[0]} better, {counts[1]}*; {counts[2]} worse, {counts[3]}*)"
-    return text, int(np.sign(gain.mean()))
+    return Entry(text, gain=int(np.sign(gain.mean())))
 
 
-def _by_frequency(
-    report: ReportData, variants: list[VariantData], control: str, titles: dict[str, str]
-) -> ControlTable:
+def _by_frequency(report: ReportData, variants: list[VariantData], control: str, titles: dict[str, str]) -> TextTable:
     """Return the mean gain in the F1 of single labels by the frequency of the label."""
     labels = read_table(report.folder / LABELS, _COLUMNS)
     total = labels["predicted"] + labels["positives"]
@@ -146,8 +133,8 @@ def _by_frequency(
             ]
         )
         means = gains.groupby("bin").mean()
-        rows.append((title, tuple((signed_text(float(means[b]), 3), int(np.sign(means[b]))) for b in bins)))
-    return ControlTable(heads, tuple(rows))
+        rows.append((title, tuple(Entry(signed_text(float(means[b]), 3), gain=int(np.sign(means[b]))) for b in bins)))
+    return TextTable("Method", heads, tuple(rows))
 
 
 def _range(number: int) -> str:

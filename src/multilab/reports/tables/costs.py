@@ -1,46 +1,51 @@
-"""Tables of time, memory and model size."""
+"""Table of time, memory and model size."""
 
 import math
 
 import pandas as pd
 
 from multilab.reports.data import ReportData
-from multilab.reports.tables.entry import number
-from multilab.reports.tables.scores import ScoreTable, best_first, table_rows
-from multilab.statistics import rank_rows, summarise
+from multilab.reports.tables.entry import Entry, TextTable, number
+from multilab.reports.tables.scores import best_first
 
-_RECALL = "neighbour_recall"
+_RECALL, _RECALL_TITLE = "neighbour_recall", "Recall of approximate neighbours"
 
 
-def cost_tables(report: ReportData) -> tuple[ScoreTable, ...]:
-    """Return the measured costs: mean and standard deviation over splits, least in bold.
+def cost_table(report: ReportData) -> TextTable | None:
+    """Return what each method costs: means over the data sets on which all methods were measured, the least in bold.
 
-    If methods of the study read base scores, only the time to fit has them in; no other table has bold entries then.
-    Peaks of 0 are missing: these were measured in processes that had memory of earlier fits to reuse.
-    The last table is the recall of approximate neighbours, largest in bold, of all columns that have it.
+    The best average rank is first. Memory is shown if all cells have a peak: it is 0 in processes that had memory of
+    earlier fits to reuse. If methods of the study read base scores, only the time to fit has them in; nothing else is
+    bold then. The last column is the recall of approximate neighbours, where it was measured.
+
+    ``None`` without measurements.
     """
     measured = report.measured
     if measured is None:
-        return ()
-    own = _numbers(measured, "fit_seconds")
-    inputs = _numbers(measured, "input_seconds") if "input_seconds" in measured else pd.Series(0.0, measured.index)
-    reads = bool((inputs[measured["method"].isin(report.methods)] > 0).any())
-    direction, without = ("", ", without base methods") if reads else ("min", "")
-    tables = [_table(report, own + inputs, f"Time to fit{', base scores included' if reads else ''}", "s", "min")]
-    if reads:
-        tables.append(_table(report, own, "Time to fit, without base scores", "s", direction))
-        tables.append(_table(report, inputs, "Time to fit base scores, shared by all who read them", "s", direction))
-    tables += [
-        _table(report, _numbers(measured, "predict_seconds"), f"Time to predict{without}", "s", direction),
-        _table(report, _numbers(measured, "peak_mb").replace(0.0, math.nan), f"Peak memory{without}", "MB", direction),
-        _table(report, _numbers(measured, "model_bytes") / 1e3, f"Size of the model{without}", "kB", direction),
-    ]
-    columns = (*report.methods, *(column for variant in report.variants for column in variant.methods))
-    recall = _numbers(measured, _RECALL)
-    known = set(measured.loc[recall.notna(), "method"])
-    if approximate := tuple(method for method in columns if method in known):
-        tables.append(_table(report, recall, "Recall of approximate neighbours", "", "max", approximate))
-    return tuple(table for table in tables if table is not None)
+        return None
+    own = measured[measured["method"].isin(report.methods)]
+    fit, inputs = _numbers(own, "fit_seconds"), _numbers(own, "input_seconds").fillna(0.0)
+    reads = bool((inputs > 0).any())
+    peaks = _numbers(own, "peak_mb")
+    fit_title = "Fit with base scores, s" if reads else "Fit, s"
+    columns = {
+        fit_title: _means(own, fit + inputs),
+        **({"Fit alone, s": _means(own, fit)} if reads else {}),
+        "Predict, s": _means(own, _numbers(own, "predict_seconds")),
+        **({"Peak memory, MB": _means(own, peaks)} if (peaks > 0).all() else {}),
+        "Model, kB": _means(own, _numbers(own, "model_bytes") / 1e3),
+        _RECALL_TITLE: _numbers(own, _RECALL).groupby(own["method"]).mean(),
+    }
+    order = best_first(report.methods, report.comparisons.get(report.primary[0]))
+    table = pd.DataFrame(columns).reindex(order)
+    table = table.loc[:, (table.fillna(0) > 0).any()]
+    marked = {fit_title} if reads else set(table.columns) - {_RECALL_TITLE}
+    best = {name: values.min() for name, values in table.items() if name in marked}
+    rows = tuple(
+        (report.method_title(method), tuple(Entry(number(v), best=v == best.get(name)) for name, v in values.items()))
+        for method, values in table.iterrows()
+    )
+    return TextTable("Method", tuple(table.columns), rows) if len(table.columns) else None
 
 
 def core_hours(report: ReportData) -> float | None:
@@ -65,21 +70,6 @@ def _numbers(measured: pd.DataFrame, column: str) -> pd.Series:
     return pd.to_numeric(measured[column] if column in measured else pd.Series(math.nan, measured.index), "coerce")
 
 
-def _table(
-    report: ReportData,
-    values: pd.Series,
-    title: str,
-    unit: str,
-    direction: str,
-    methods: tuple[str, ...] = (),
-) -> ScoreTable | None:
-    """Return the table of one measurement, None if no cell has it; with ``max`` large values are good."""
-    if report.measured is None or not (values.fillna(0) > 0).any():
-        return None
-    methods = methods or report.methods
-    summary = summarise(report.measured.assign(metric=title, value=values), title, report.datasets, methods)
-    ranks = rank_rows(summary.mean, direction or "min")
-    order = best_first(ranks[list(methods)].mean().fillna(math.inf))
-    titles = tuple(report.method_title(method) for method in methods)
-    arrow = "↑" if direction == "max" else ""
-    return ScoreTable(title, titles, table_rows(summary, direction, number), order, unit=unit, arrow=arrow)
+def _means(measured: pd.DataFrame, values: pd.Series) -> pd.Series:
+    """Return the mean over the data sets that all methods have values on, by method."""
+    return values.groupby([measured["dataset"], measured["method"]]).mean().unstack().dropna().mean()

@@ -19,26 +19,44 @@ class Entry:
         Standard deviation, empty where there is none.
     best : bool
         Whether no other value of its row or column is better.
-    delta : str
-        Difference to the same method with the study's own settings.
     gain : int
-        1 where that difference is an improvement, -1 where it is the opposite.
+        1 where the value is an improvement, -1 where it is the opposite.
     """
 
     text: str
     std: str = ""
     best: bool = False
-    delta: str = ""
     gain: int = 0
 
 
+Row = tuple[str, tuple[Entry, ...]]
+"""Title and entries of a row."""
+
+
 @dataclass(frozen=True)
-class ShortTable:
-    """A table of at most ten rows for the head of a page: ``rows`` has the title of each and its entries."""
+class TextTable:
+    """A table ready to print on a page, in Markdown or in LaTeX.
+
+    Attributes
+    ----------
+    corner : str
+        Text of the first cell of the header.
+    heads : tuple of str
+        Titles of the columns.
+    rows : tuple of (str, tuple of Entry)
+    foot : tuple of (str, tuple of Entry)
+        Rows below the others: average ranks, results of tests.
+    """
 
     corner: str
     heads: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Entry, ...]], ...]
+    rows: tuple[Row, ...]
+    foot: tuple[Row, ...] = ()
+
+    @property
+    def spread(self) -> bool:
+        """Whether any entry has a standard deviation."""
+        return any(entry.std for _, entries in self.rows for entry in entries)
 
 
 def number(value: float | None, digits: int = 3) -> str:

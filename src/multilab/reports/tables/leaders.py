@@ -1,14 +1,14 @@
 """The ten best methods of a study by average rank, and which of them are not told apart from the first."""
 
 from multilab.reports.data import ReportData, metric_title
-from multilab.reports.tables.entry import ARROWS, Entry, ShortTable, number
+from multilab.reports.tables.entry import ARROWS, Entry, TextTable, number
 from multilab.reports.tables.scores import rank_entry
 from multilab.statistics import Comparison
 
 LEADERS = 10
 
 
-def leaders(report: ReportData) -> ShortTable | None:
+def leaders(report: ReportData) -> TextTable | None:
     """Return the best methods by the headline metric, ``None`` if the methods are not ranked."""
     metric = report.primary[0]
     comparison = report.comparisons.get(metric)
@@ -25,7 +25,7 @@ def leaders(report: ReportData) -> ShortTable | None:
         )
     head = f"{metric_title(metric)} {ARROWS[comparison.direction]}, mean"
     heads = ("Average rank", head, *(() if level is None else ("Not told apart from the first",)))
-    return ShortTable("Method", heads, tuple(rows))
+    return TextTable("Method", heads, tuple(rows))
 
 
 def not_told_apart(comparison: Comparison) -> tuple[str, ...] | None:

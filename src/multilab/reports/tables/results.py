@@ -16,9 +16,9 @@ from rich.text import Text
 from multilab.cells.cell import Cell
 from multilab.cells.inventory import Inventory, ResultRow, result_rows
 from multilab.cells.store import Store
-from multilab.core.text import latex
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import ARROWS, Entry
+from multilab.reports.tables.latex import latex_entry, latex_rows, latex_text
 from multilab.statistics import rank_rows
 
 
@@ -185,15 +185,9 @@ def as_text(table: ResultTable) -> str:
 
 def as_latex(table: ResultTable) -> str:
     """Return the table as a LaTeX ``tabular`` with the rules of ``booktabs``; the best of a column is bold."""
-    arrows = {"min": r" $\downarrow$", "max": r" $\uparrow$", "": ""}
-    heads = [latex(name) + arrows[d] for name, d in zip(table.heads, table.directions, strict=True)]
-    lines = [f"% {table.title}", *(f"% {note}" for note in table.notes)]
-    lines += [rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
-    for row in table.rows:
-        texts = [latex(entry.text) for entry in row]
-        texts = [rf"\textbf{{{text}}}" if entry.best else text for text, entry in zip(texts, row, strict=True)]
-        lines.append(" & ".join(texts) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+    heads = [latex_text(f"{name} {ARROWS[d]}".rstrip()) for name, d in zip(table.heads, table.directions, strict=True)]
+    comments = [f"% {table.title}", *(f"% {note}" for note in table.notes)]
+    return "\n".join([*comments, latex_rows(heads, [list(map(latex_entry, row)) for row in table.rows])])
 
 
 def as_csv(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:

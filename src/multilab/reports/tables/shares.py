@@ -12,7 +12,7 @@ import pandas as pd
 from multilab.reports.data import ReportData, metric_direction, metric_title
 from multilab.reports.figures.figure import Figure
 from multilab.reports.figures.style import COLD, WARM, new_axes, style_axes, styled
-from multilab.reports.tables.entry import ARROWS, number
+from multilab.reports.tables.entry import ARROWS, Entry, TextTable, number
 
 TREATMENTS = {"missing": "observed labels alone", "absent": "hidden labels count as absent"}
 """What methods see of a hidden label, by the setting ``hidden``, as text."""
@@ -20,34 +20,26 @@ TREATMENTS = {"missing": "observed labels alone", "absent": "hidden labels count
 
 @dataclass(frozen=True)
 class ShareView:
-    """One metric against the observed share.
+    """The headline metric against the observed share: a row per method and treatment of hidden labels, and the figure.
 
-    ``rows`` has, per method and treatment of hidden labels, both as text and a mean per share; ``datasets`` and
-    ``splits`` are the numbers of those that all columns were run on.
+    ``datasets`` and ``splits`` are the numbers of those that all columns were run on.
     """
 
-    metric: str
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
+    table: TextTable
+    figure: Figure
     datasets: int
     splits: int
-    figure: Figure
 
 
-def share_views(report: ReportData) -> tuple[ShareView, ...]:
-    """Return the metrics of a study against the observed share, the headline metric first; empty without shares."""
-    order = dict.fromkeys([*report.primary, *report.metrics])
-    return tuple(view for metric in order if (view := _view(report, metric)) is not None)
-
-
-def _view(report: ReportData, metric: str) -> ShareView | None:
+def share_view(report: ReportData) -> ShareView | None:
+    """Return the headline metric of a study against the observed share, ``None`` without shares."""
+    metric = report.primary[0]
     wide = _complete_rows(report, metric)
     curves = _curves(report, wide)
     if curves.empty:
         return None
     rows = [
-        (report.method_title(method), TREATMENTS.get(hidden, hidden), tuple(map(number, values)))
+        (report.method_title(method), (Entry(TREATMENTS.get(hidden, hidden)), *(Entry(number(v)) for v in values)))
         for (method, hidden), values in zip(curves.index, curves.to_numpy(), strict=True)
     ]
     title, datasets = metric_title(metric), wide.index.get_level_values("dataset")
@@ -56,14 +48,12 @@ def _view(report: ReportData, metric: str) -> ShareView | None:
         f"mean of {datasets.nunique()} datasets. The value at 100 % is that of complete labels."
     )
     titles = {method: report.method_title(method) for method in dict.fromkeys(curves.index.get_level_values("method"))}
+    corner = f"{title} {ARROWS[metric_direction(metric)]}".strip()
     return ShareView(
-        metric=metric,
-        title=f"{title} {ARROWS[metric_direction(metric)]}".strip(),
-        heads=tuple(f"{share:.0%}" for share in curves.columns),
-        rows=tuple(rows),
-        datasets=datasets.nunique(),
-        splits=int(wide.groupby("dataset").size().max()),
-        figure=shares_figure(curves, titles, TREATMENTS, title, caption),
+        TextTable(corner, ("Learns from", *(f"{share:.0%}" for share in curves.columns)), tuple(rows)),
+        shares_figure(curves, titles, TREATMENTS, title, caption),
+        datasets.nunique(),
+        int(wide.groupby("dataset").size().max()),
     )
 
 
