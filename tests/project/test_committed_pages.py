@@ -7,20 +7,23 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from multilab.arena.committed_tables import results_table
 from multilab.arena.portfolio import chosen_members, stack_study
 from multilab.cli import main
 from multilab.core import changed_files, read_content, read_json
 from multilab.experiments.study import load_study
 from multilab.experiments.study_results import write_comparisons
 from multilab.reports import write_readme
-from multilab.reports.all_pages import overview, write_pages
+from multilab.reports.all_pages import overview
 from multilab.reports.arena import rank as arena
+from multilab.reports.arena.page import build_arena_page
 from multilab.reports.arena.rank import summarise_arena
 from multilab.statistics.result_files import SCORES, read_scores
 
-for _module in ("jinja2", "matplotlib"):
+for _module in ("jinja2", "matplotlib", "pyarrow"):
     pytest.importorskip(_module)
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -59,17 +62,11 @@ def pages(root: Path) -> set[str]:
     return {path.relative_to(root / "reports").as_posix() for path in root.glob("reports/**/*.html")}
 
 
-def pages_of_arena() -> set[str]:
-    """Return the pages of the arena: one for all, and one per data set."""
-    sets = read_json(CHECKOUT / "reports" / "arena" / "leaderboard.json.gz")["sets"]
-    return {"arena/index.html", *(f"arena/sets/{each['name']}.html" for each in sets)}
-
-
-def test_the_pages_of_the_arena(copy: Path) -> None:
+def test_the_page_of_the_arena(copy: Path) -> None:
     (copy / "reports" / "arena" / "summary.json").unlink()
-    write_pages(Path("reports/arena"))
+    build_arena_page(Path("reports/arena"))
     summarise_arena()
-    assert pages(copy) == pages_of_arena()
+    assert pages(copy) == {"arena/index.html"}
     assert differences(copy, {"reports/arena/summary.json", "docs/arena-results.md"}) == []
 
 
@@ -92,7 +89,7 @@ def test_one_command_writes_every_page(copy: Path) -> None:
     (copy / "reports" / "arena" / "summary.json").unlink()
     assert main(["study", "report", "--all"]) == 0
     of_studies = {f"{name}/index.html" for name in STUDIES if load_study(name).page == "study"}
-    assert pages(copy) == {"index.html"} | of_studies | pages_of_arena()
+    assert pages(copy) == {"index.html", "arena/index.html"} | of_studies
     assert differences(copy, FILES) == []
 
 
@@ -123,6 +120,12 @@ def test_means_comparisons_and_data_of_plots_follow_from_the_scores(copy: Path, 
     names = {path.name for pattern in OF_COMPARISONS for path in committed.glob(pattern)}
     assert {path.name for pattern in OF_COMPARISONS for path in folder.glob(pattern)} == names
     assert [each for each in sorted(names) if read_content(folder / each) != read_content(committed / each)] == []
+
+
+def test_the_table_of_all_results_follows_from_the_tables_of_the_studies() -> None:
+    table = pd.read_parquet(CHECKOUT / "reports" / "arena" / "results.parquet")
+    pd.testing.assert_frame_equal(table, results_table(), check_exact=True)
+    assert not table.duplicated(["set", "split", "method", "metric"]).any()
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -186,21 +186,19 @@ def test_reports_are_part_of_the_site_with_all_they_link_to(tmp_path: Path, monk
     from site_links import copy_reports, dead_links, link_reports
 
     from multilab.reports import build_report, write_overview
-    from multilab.reports.arena.page import build_arena_pages
+    from multilab.reports.arena.page import build_arena_page
 
     pytest.importorskip("matplotlib")
     checkout, site = tmp_path / "checkout", tmp_path / "site"
-    shutil.copytree(CHECKOUT / "conf" / "dataset", checkout / "conf" / "dataset")  # pages of sets link to their cards
     build_report(write_fake_study(checkout / "reports" / "fake"))
-    build_arena_pages(write_arena(checkout / "reports"))
+    build_arena_page(write_arena(checkout / "reports"))
     write_overview(checkout / "reports")
     monkeypatch.setattr(site_links, "ROOT", checkout)
     site.mkdir()
     copy_reports(SimpleNamespace(outdir=site), None)
     shutil.copy(DOCS / "favicon.ico", site)
     (site / "index.html").touch()  # the first page, to which the head of each report leads
-    assert '<a href="../../../index.html">' in (site / "reports/arena/sets/emotions.html").read_text()
-    assert (site / "reports/arena/sets/emotions.html").is_file()
+    assert '<a href="../../index.html">' in (site / "reports/arena/index.html").read_text()
     assert (site / "reports/fake/scores.csv.gz").is_file()
     assert dead_links(site) == []
     page = ["see [`all` studies](../../reports/index.html) and [a page](dvc.md)"]

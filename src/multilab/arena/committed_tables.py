@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -29,6 +30,8 @@ STUDIES = {
 
 _COSTS = {"costs": "default", "stack_costs": "ensembled"}
 """The tracks that measure what the methods of another track cost; they are not ranked."""
+
+_CELL_COSTS = ("seconds", "megabytes")
 
 LICENCE = "BSD-3-Clause"
 """Licence of this package and of its methods; a test compares it with pyproject.toml."""
@@ -59,6 +62,34 @@ def read_tracks(studies: Mapping[str, str]) -> list[Track]:
     """
     require_results(studies["default"])
     return [track for name, study in studies.items() if name not in _COSTS and (track := read_track(name, study))]
+
+
+def results_table(studies: Mapping[str, str] = STUDIES) -> pd.DataFrame:
+    """Return all results of the arena as one tidy table, a row per set, split, method and metric.
+
+    Returns
+    -------
+    DataFrame
+        ``set``, ``split``, ``method`` (``mlknn``, of other tracks ``mlknn@tuned``), ``metric``, ``value`` (NaN where
+        the metric is undefined); ``seconds`` of the fit with its inputs and of the prediction, and ``megabytes``, the
+        peak of memory, of the cell (NaN where not measured). A cell that did not finish has no row.
+
+    Raises
+    ------
+    ArenaError
+        If the study of the track ``default`` has no results.
+    """
+    tables = []
+    for track in read_tracks(studies):
+        measured, costs = read_measured(report_dir(studies[track.name])), pd.DataFrame(columns=[*CELL, *_CELL_COSTS])
+        if measured is not None:
+            seconds = measured[["fit_seconds", "input_seconds", "predict_seconds"]].sum(axis="columns", min_count=1)
+            costs = measured[CELL].assign(seconds=seconds, megabytes=measured["peak_mb"].replace(0.0, math.nan))
+        rows = track.board.scores.merge(costs, how="left", on=CELL)
+        tables.append(rows.assign(method=[column_name(method, track.name) for method in rows["method"]]))
+    joined = pd.concat(tables, ignore_index=True).rename(columns={"dataset": "set"})
+    names = ["set", "method", "split", "metric"]
+    return joined.sort_values(names, ignore_index=True)[["set", "split", "method", "metric", "value", *_CELL_COSTS]]
 
 
 def require_results(study: str) -> None:

@@ -49,8 +49,8 @@ def rank(top: int | None, output: str | None, **options: str | None) -> None:
     multilab arena rank --default mlekelm --output reports/mine       of other studies
 
     Without --metric, --sets and --pool, the command writes the file of all leaderboards from the tables of the studies
-    that have results. The pools are default, tuned, ensembled and all; -unseen excludes sets that decided the
-    tested stack's rules.
+    that have results, and all results as one table, results.parquet. The pools are default, tuned, ensembled and all;
+    -unseen excludes sets that decided the tested stack's rules.
     """
     from multilab.reports.arena.rank import rank as rank_methods
 
@@ -60,13 +60,10 @@ def rank(top: int | None, output: str | None, **options: str | None) -> None:
 @arena.command()
 @click.option("-o", "--output", metavar="FOLDER", help="The folder of leaderboard.json.gz (reports/arena).")
 def page(output: str | None) -> None:
-    """Write the pages from leaderboard.json.gz, without cells.
+    """Write index.html from leaderboard.json.gz, without cells."""
+    from multilab.reports.arena.page import build_arena_page
 
-    They are index.html and sets/NAME.html.
-    """
-    from multilab.reports.all_pages import write_pages
-
-    write_pages(Path(output) if output else report_dir("arena"))
+    print(f"page:    {build_arena_page(Path(output) if output else report_dir('arena')).resolve()}")
 
 
 @arena.command()

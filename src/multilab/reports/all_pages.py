@@ -1,4 +1,4 @@
-"""Which pages there are: those of studies, of the arena, the page over all studies, and what the README shows."""
+"""Which pages there are: those of studies, that of the arena, the page over all studies, and what the README shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from multilab.core import read_json, report_dir
 from multilab.core.shell import command
 from multilab.printed.paper import paper_of
 from multilab.reports.arena.data import LEADERBOARD, OutdatedLeaderboardError, load_arena
-from multilab.reports.arena.page import build_arena_pages
+from multilab.reports.arena.page import build_arena_page
 from multilab.reports.arena.panels import finding as arena_finding
 from multilab.reports.arena.rank import summarise_arena
 from multilab.reports.data import ReportData, load_report
@@ -18,12 +18,6 @@ from multilab.reports.page import write_page
 from multilab.reports.readme import write_readme
 from multilab.reports.sections import build_report
 from multilab.statistics.result_files import SCORES
-
-
-def write_pages(folder: Path) -> None:
-    """Write ``index.html`` and a page per set next to a leaderboard file from committed results alone."""
-    written = build_arena_pages(folder)
-    print(f"page:    {written[0].resolve()}, and {len(written) - 1} pages of sets next to it")
 
 
 def study_page(folder: Path) -> Path:
@@ -36,7 +30,7 @@ def study_page(folder: Path) -> Path:
         return build_report(folder, paper_of(folder))
     arena = folder.parent / "arena"
     try:
-        return build_arena_pages(arena)[0]
+        return build_arena_page(arena)
     except OutdatedLeaderboardError as error:
         print(f"{error}, then `{command('multilab')} arena page`")
         return arena / "index.html"
@@ -45,7 +39,7 @@ def study_page(folder: Path) -> Path:
 def all_pages() -> int:
     """Write every page from the committed results alone, and what of them is committed too.
 
-    Written are the pages of all studies with results, those of the arena, and the page over all studies; committed are
+    Written are the pages of all studies with results, that of the arena, and the page over all studies; committed are
     the summary of the arena and the table of the README.
     """
     reports = report_dir("arena").parent
@@ -54,7 +48,7 @@ def all_pages() -> int:
         if not _is_of_arena(folder):
             print(build_report(folder, paper_of(folder), overview=True))
     if (report_dir("arena") / LEADERBOARD).is_file():
-        write_pages(report_dir("arena"))
+        print(build_arena_page(report_dir("arena")))
         summarise_arena()
     overview(reports)
     return 0

@@ -9,10 +9,9 @@ import re
 import shutil
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from helpers.arena_sample import METHODS, SETS, write_arena
+from helpers.arena_sample import SETS, write_arena
 from helpers.html_page import Page
 from multilab.arena import leaderboard_means, rank_methods
 from multilab.cli import main
@@ -20,7 +19,7 @@ from multilab.core import read_content, read_json, write_content
 from multilab.reports.all_pages import study_page, write_overview
 from multilab.reports.arena.data import OutdatedLeaderboardError, load_arena
 from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
-from multilab.reports.arena.page import build_arena_pages
+from multilab.reports.arena.page import build_arena_page
 from multilab.reports.arena.panels import finding, picker_data
 from multilab.reports.errors import ReportError
 
@@ -40,13 +39,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pages(folder):
-    return build_arena_pages(folder)
-
-
-@pytest.fixture(scope="module")
-def text(pages):
-    return pages[0].read_text(encoding="utf-8")
+def text(folder):
+    return build_arena_page(folder).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -75,21 +69,17 @@ def board_tables(page):
     return [table[1:] for table in page.tables if table[0][1]["text"] == "Elo, 95 % interval"]
 
 
-def test_there_is_a_page_over_all_sets_and_one_per_set_and_links_have_targets(folder, pages):
-    names = [name for name, *_ in SETS]
-    assert [path.relative_to(folder).as_posix() for path in pages] == ["index.html", *(f"sets/{n}.html" for n in names)]
-    for path in pages:
-        parsed = ArenaPage(path.read_text(encoding="utf-8"))
-        assert parsed.stack == []
-        assert all(a.get("scope") in ("col", "row") for tag, a in parsed.elements if tag == "th")
-        identifiers = [a["id"] for _, a in parsed.elements if "id" in a]
-        assert len(identifiers) == len(set(identifiers))
-        for address in (a["href"] for _, a in parsed.elements if "href" in a):
-            file, _, fragment = address.partition("#")
-            if not file:
-                assert fragment in identifiers
-            elif not file.endswith(".yaml") and (path.name, file) != ("index.html", "../index.html"):
-                assert (path.parent / file).is_file()
+def test_links_have_targets(folder, page):
+    assert page.stack == []
+    assert all(a.get("scope") in ("col", "row") for tag, a in page.elements if tag == "th")
+    identifiers = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(identifiers) == len(set(identifiers))
+    for address in (a["href"] for _, a in page.elements if "href" in a):
+        file, _, fragment = address.partition("#")
+        if not file:
+            assert fragment in identifiers
+        elif file != "../index.html":
+            assert (folder / file).is_file()
 
 
 def test_every_number_of_the_leaderboards_is_that_of_the_file(content, page):
@@ -156,36 +146,6 @@ def test_the_finding_counts_sets_of_one_source_once(folder):
     assert finding(arena)["sources"] == {"sources": 2, "method": best, "rank": pytest.approx(expected.min(), abs=0.005)}
 
 
-def test_a_set_page_has_all_methods_and_metrics_with_spread_and_reasons(folder, pages):
-    arena = load_arena(folder)
-    rows = ArenaPage((folder / "sets" / "medical.html").read_text(encoding="utf-8")).tables[0]
-    means = arena.set_means("medical")
-    assert len(rows) - 1 == len(means.methods) == len(METHODS) + 3
-    assert [cell["text"].strip() for cell in rows[0][:3]] == ["Method", "Rank", "Unfinished"]
-    shown = {row[0]["text"]: row for row in rows[1:]}
-    for at, metric in enumerate(means.metrics):
-        for value, column in zip(means.values[at, 0], means.methods, strict=True):
-            mean, _, spread = shown[arena.columns[column].title][3 + at]["text"].partition("±")
-            assert mean.strip() == ("–" if np.isnan(value) else f"{value:.4f}")
-            if spread:
-                assert float(spread) == pytest.approx(arena.spreads["medical", column, metric], abs=5e-5)
-            assert bool(spread) != np.isnan(value)
-    assert shown["MLDF"][2]["text"] == "5 of 5 splits: time limit of 60 s"
-    assert shown["ECC"][2]["text"] == "–"
-    best = [float(row[3]["text"].split("±")[0]) for row in rows[1:] if row[3]["bold"]]
-    assert best == [pytest.approx(np.nanmin(means.values[0, 0]), abs=5e-5)]
-
-
-def test_a_set_page_ranks_all_tracks_on_their_common_splits(folder, pages):
-    text = (folder / "sets" / "birds.html").read_text(encoding="utf-8")
-    assert "<div><dt>splits compared</dt><dd>3 of 5</dd></div>" in text
-    shown = {row[0]["text"]: row for row in ArenaPage(text).tables[0][1:]}
-    scores = pd.read_csv(folder / "scores.csv.gz").query("dataset == 'birds' and metric == 'hamming_loss'")
-    means = scores[scores["split"] < 3].groupby("method")["value"].mean()
-    assert shown["ECC"][3]["text"].partition("±")[0] == f"{means['ecc']:.4f}"
-    assert "3 of 5" not in (folder / "sets" / "scene.html").read_text(encoding="utf-8")  # no tuned track there
-
-
 def test_methods_without_results_and_libraries_are_listed(page):
     (methods,) = (table for table in page.tables if any(cell["text"] == "Library" for cell in table[0]))
     at = [cell["text"] for cell in methods[0]].index("Library")
@@ -230,22 +190,17 @@ def test_text_in_names_is_escaped(text):
     assert "<forest>" not in text
 
 
-def test_nothing_is_loaded_and_the_policy_admits_this_script_only(pages):
-    for path in pages:
-        text = path.read_text(encoding="utf-8")
-        script = re.search(r"<script>(.*?)</script>", text, re.DOTALL).group(1)
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        assert f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in text
-        assert len(re.findall("<script", text)) == (2 if path.name == "index.html" else 1)
-        elements = ArenaPage(text).elements
-        assert not any("src" in a or any(name.startswith("on") for name in a) for _, a in elements)
-        assert not re.search(r"\beval\b|innerHTML|document\.write|new Function", script)
+def test_nothing_is_loaded_and_the_policy_admits_this_script_only(page, text):
+    script = re.search(r"<script>(.*?)</script>", text, re.DOTALL).group(1)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in text
+    assert len(re.findall("<script", text)) == 2
+    assert not any("src" in a or any(name.startswith("on") for name in a) for _, a in page.elements)
+    assert not re.search(r"\beval\b|innerHTML|document\.write|new Function", script)
 
 
-def test_the_same_files_give_the_same_bytes(folder, pages):
-    before = [path.read_bytes() for path in pages]
-    assert build_arena_pages(folder) == pages
-    assert [path.read_bytes() for path in pages] == before
+def test_the_same_files_give_the_same_bytes(folder, text):
+    assert build_arena_page(folder).read_text(encoding="utf-8") == text
 
 
 def test_means_of_the_file_give_the_ranks_of_the_file(folder):
@@ -261,15 +216,6 @@ def test_the_picker_has_all_sets_and_the_sets_of_each_pool(folder):
     assert [data["sets"][at]["name"] for at in data["pools"]["all"]["sets"]] == [name for name, *_ in SETS[1:5]]
     auc = [each["name"] for each in data["metrics"]].index("macro_auc")
     assert data["pools"]["default"]["undefined"] == {0: [auc]}
-
-
-def test_pages_of_sets_that_left_the_file_are_removed(own_folder):
-    folder = own_folder
-    (folder / "sets").mkdir()
-    (folder / "sets" / "old.html").write_text("old")
-    build_arena_pages(folder)
-    assert not (folder / "sets" / "old.html").exists()
-    assert "All tracks" not in (folder / "index.html").read_text(encoding="utf-8")
 
 
 def test_ratings_costs_and_tables_may_be_absent(own_folder):
@@ -288,10 +234,9 @@ def test_ratings_costs_and_tables_may_be_absent(own_folder):
     write_content(path, json.dumps(content))
     for name in ("scores.csv.gz", "measured.csv", "unfinished.csv", "study.json"):
         (folder / name).unlink()
-    text = build_arena_pages(folder)[0].read_text(encoding="utf-8")
+    text = build_arena_page(folder).read_text(encoding="utf-8")
     assert "<td>1.29</td>" in text
     assert "Seconds and megabytes were not measured." in text
-    assert "±</span>" not in (folder / "sets" / "yeast.html").read_text(encoding="utf-8")
 
 
 def test_a_leaderboard_that_cannot_be_used_is_refused_in_one_line(own_folder):
@@ -318,7 +263,7 @@ def test_a_leaderboard_that_cannot_be_used_is_refused_in_one_line(own_folder):
 def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, monkeypatch, capsys):
     monkeypatch.chdir(own_folder.parent.parent)
     assert main(["arena", "page"]) == main(["arena", "page", "--output", "reports/arena"]) == 0
-    assert capsys.readouterr().out.endswith("index.html, and 7 pages of sets next to it\n")
+    assert capsys.readouterr().out.endswith("index.html\n")
     text = (own_folder / "index.html").read_text(encoding="utf-8")
     (own_folder / "study.json").write_text('{"page": "arena", "limits": {"seconds": 9, "gigabytes": 4}}')
     assert study_page(own_folder) == own_folder / "index.html"
@@ -330,11 +275,11 @@ def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, m
     assert "leaderboard.json.gz does not exist" in capsys.readouterr().err
 
 
-def test_the_page_over_all_studies_has_one_line_for_the_arena(folder, pages):
-    text = write_overview(folder.parent).read_text(encoding="utf-8")
-    assert re.findall(r'<h2><a href="(.*?)">', text) == ["arena/index.html"]
-    assert "of 9 are not told apart on 7 sets." in text
-    assert "arena-tuned" not in text
+def test_the_page_over_all_studies_has_one_line_for_the_arena(folder, text):
+    overview = write_overview(folder.parent).read_text(encoding="utf-8")
+    assert re.findall(r'<h2><a href="(.*?)">', overview) == ["arena/index.html"]
+    assert "of 9 are not told apart on 7 sets." in overview
+    assert "arena-tuned" not in overview
 
 
 def test_figures_join_the_front_and_mark_what_does_not_differ():

@@ -223,17 +223,10 @@
     }
 
     function nearestLine(near) {
-      const line = section.querySelector("#nearest");
-      line.replaceChildren("Nearest sets: ");
-      near.forEach((item, i) => {
-        const link = document.createElement("a");
-        link.href = `sets/${encodeURIComponent(item.name)}.html`;
-        link.textContent = item.name;
-        line.append(i ? ", " : "", link, ` (distance ${item.distance.toFixed(2)})`);
-      });
-      line.append(near[0].distance > 2 * apart
-        ? `. No set of the arena is close: sets of the arena are ${apart.toFixed(2)} from their nearest neighbour at the median. Read the ranking with caution.`
-        : ".");
+      const names = near.map((item) => `${item.name} (distance ${item.distance.toFixed(2)})`).join(", ");
+      section.querySelector("#nearest").textContent = `Nearest sets: ${names}.` + (near[0].distance > 2 * apart
+        ? ` No set of the arena is close: sets of the arena are ${apart.toFixed(2)} from their nearest neighbour at the median. Read the ranking with caution.`
+        : "");
     }
 
     function refresh() {

@@ -1,4 +1,4 @@
-"""What the pages of the arena show: the leaderboard file, and the tables of its studies."""
+"""What the page of the arena shows: the leaderboard file, and the tables of its studies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from multilab.arena import SCHEMA, DataProfile, leaderboard_means
 from multilab.arena.tracks import UNSEEN
@@ -18,9 +17,9 @@ from multilab.metrics import METRICS
 from multilab.reports.errors import ReportError
 from multilab.reports.tables.entry import number
 from multilab.statistics import Leaderboard
-from multilab.statistics.result_files import SCORES, read_measured, read_scores
+from multilab.statistics.result_files import SCORES, read_scores
 
-LEADERBOARD = "leaderboard.json.gz"
+LEADERBOARD, RESULTS = "leaderboard.json.gz", "results.parquet"
 _KEYS = ("created", "studies", "sets", "methods", "metrics", "groups", "tracks", "pools", "costs")
 
 
@@ -70,7 +69,7 @@ class ArenaColumn:
 
 @dataclass(frozen=True, eq=False)
 class ArenaData:
-    """Everything that the pages of the arena show.
+    """Everything that the page of the arena shows.
 
     Attributes
     ----------
@@ -129,11 +128,11 @@ class ArenaData:
         entry = self.columns[column]
         return f"{entry.title} †" if set(entry.chosen_on) & set(sets) else entry.title
 
-    def chosen_notes(self, dataset: str = "") -> list[str]:
-        """Return what the dagger means: per reason its methods and sets; if given, on one dataset."""
+    def chosen_notes(self) -> list[str]:
+        """Return what the dagger means: per reason its methods and sets."""
         notes: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for each in self.columns.values():
-            if dataset in each.chosen_on or (each.chosen_on and not dataset):
+            if each.chosen_on:
                 notes.setdefault((each.chosen_reason, each.chosen_on), []).append(each.title)
         return [
             f"{', '.join(titles)}: {reason} These sets: {', '.join(sets)}." for (reason, sets), titles in notes.items()
@@ -148,36 +147,6 @@ class ArenaData:
     def set_means(self, dataset: str) -> Leaderboard:
         """Return the means of all columns on one set, over the splits that their tracks have in common."""
         return leaderboard_means(self.content, self.widest_pool(dataset)["name"]).on([dataset])
-
-    def compared_splits(self, dataset: str) -> str:
-        """Return over how many splits the methods are compared on a set: ``5``, or ``3 of 5`` if a track has fewer."""
-        counts = [self.tracks[track]["splits"][dataset] for track in self.widest_pool(dataset)["tracks"]]
-        least, most = min(counts), max(counts)
-        if dataset in self.widest_pool(dataset)["other_splits"]:
-            return f"{least} to {most}, not the same in all tracks"
-        return f"{least}" if least == most else f"{least} of {most}"
-
-    @cached_property
-    def spreads(self) -> pd.Series:
-        """Standard deviation over the splits, by set, column and metric; empty without ``scores.csv.gz``."""
-        keys = ["dataset", "column", "metric"]
-        return self._by_column(SCORES, keys, "std")
-
-    @cached_property
-    def seconds(self) -> pd.Series:
-        """Mean seconds of a cell, its fit, inputs and prediction, by set and column; empty without ``measured.csv``."""
-        return self._by_column("measured.csv", ["dataset", "column"], "mean")
-
-    def _by_column(self, file: str, keys: list[str], statistic: str) -> pd.Series:
-        tables = []
-        for name in self.tracks:
-            folder = self.folder.parent / self.studies.get(name, name)
-            if (folder / file).is_file():
-                table = read_scores(folder) if file == SCORES else _with_seconds(folder)
-                tables.append(table.assign(column=table["method"] + ("" if name == "default" else f"@{name}")))
-        if not tables:
-            return pd.Series(dtype=float)
-        return pd.concat(tables).groupby(keys)["value"].agg(statistic)
 
     def refuse_outdated(self) -> None:
         """Refuse a leaderboard whose sets or methods are not those of the scores of its studies.
@@ -207,15 +176,8 @@ class ArenaData:
                     raise OutdatedLeaderboardError(f"{text}: run `multilab arena rank`")
 
 
-def _with_seconds(folder: Path) -> pd.DataFrame:
-    table = read_measured(folder)
-    assert table is not None  # the file is there
-    parts = ("fit_seconds", "input_seconds", "predict_seconds")
-    return table.assign(value=sum(table[part].fillna(0.0) for part in parts))
-
-
 def load_arena(folder: Path | str) -> ArenaData:
-    """Return the data of the arena's pages.
+    """Return the data of the arena's page.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pages of the arena, each one self-contained file, and the Markdown page of its summary."""
+"""Page of the arena, one self-contained file, and the Markdown page of its summary."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multilab.arena.tracks import UNSEEN
-from multilab.reports.arena.data import LEADERBOARD, ArenaData, limits_text, load_arena, pool_title
+from multilab.reports.arena.data import LEADERBOARD, RESULTS, ArenaData, limits_text, load_arena, pool_title
 from multilab.reports.arena.panels import (
     absent_row,
     board_panel,
@@ -24,7 +24,6 @@ from multilab.reports.arena.panels import (
     main_pool,
     method_row,
     picker_data,
-    set_page,
     set_row,
     tested_panels,
     tuning_panel,
@@ -34,27 +33,23 @@ from multilab.reports.tables.entry import thousands
 from multilab.statistics.result_files import SCORES
 
 _SECONDS = (0.01, 0.1, 1, 10, 100)
-_FILES = (LEADERBOARD, SCORES, "measured.csv", "unfinished.csv")
+_FILES = (RESULTS, LEADERBOARD, SCORES, "measured.csv", "unfinished.csv")
 _SET_COUNTS = (1, 3, 5, 8, 12)
 _DEFAULT_SETS = 5
 
 
-def build_arena_pages(folder: Path | str, step: Callable[[str], None] = lambda name: None) -> list[Path]:
-    """Write the pages of the arena and return their paths, ``index.html`` first.
+def build_arena_page(folder: Path | str) -> Path:
+    """Write the page of the arena and return its path.
 
     Parameters
     ----------
     folder : path
-        ``reports/arena`` with ``leaderboard.json.gz``. Spreads and seconds of a set are read from ``scores.csv.gz`` and
-        ``measured.csv`` of the studies, and the limits of a cell from ``study.json``, where these are there.
-    step : callable, optional
-        Called with the name of each page before it is written.
+        ``reports/arena`` with ``leaderboard.json.gz``; ``study.json`` has the limits of a cell, if it is there.
 
     Returns
     -------
-    list of Path
-        Pages that load nothing; the same files give the same bytes. Pages of sets that are no longer in the file are
-        removed.
+    Path
+        A page that loads nothing; the same files give the same bytes.
 
     Raises
     ------
@@ -63,29 +58,11 @@ def build_arena_pages(folder: Path | str, step: Callable[[str], None] = lambda n
     """
     arena = load_arena(folder)
     script = (Path(__file__).parent / "arena.js").read_text(encoding="utf-8")
-    common = _common(arena, script)
-    target = arena.folder / "index.html"
-    step("index")
-    write_page(target, "arena.html.j2", _index(arena), common)
-    written, names = [target], list(arena.sets)
-    for index, name in enumerate(names):
-        step(name)
-        path = arena.folder / "sets" / f"{name}.html"
-        path.parent.mkdir(exist_ok=True)
-        neighbours = {
-            "previous": names[index - 1] if index else "",
-            "following": names[index + 1] if index + 1 < len(names) else "",
-        }
-        write_page(path, "arena_set.html.j2", set_page(arena, name) | neighbours, common)
-        written.append(path)
-    for path in sorted((arena.folder / "sets").glob("*.html")):
-        if path not in written:
-            path.unlink()
-    return written
+    return write_page(arena.folder / "index.html", "arena.html.j2", _index(arena), _common(arena, script))
 
 
 def _common(arena: ArenaData, script: str) -> dict[str, Any]:
-    """Return what all pages show: the script with its digest for the policy of the page, and choices of the filters."""
+    """Return the script with its digest for the policy of the page, and the choices of the filters."""
     text = f"\n{script}"
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     columns = arena.columns.values()

@@ -24,6 +24,7 @@ from multilab.arena.committed_tables import (
     read_costs,
     read_tracks,
     require_results,
+    results_table,
     tables_of_costs,
 )
 from multilab.arena.portfolio import chosen_members, stack_study, study_portfolios
@@ -38,7 +39,7 @@ from multilab.core.messages import pip_install, unknown_name
 from multilab.core.shell import command
 from multilab.experiments.study import Study, load_study
 from multilab.metrics import METRICS
-from multilab.reports.arena.data import LEADERBOARD, read_leaderboard_file
+from multilab.reports.arena.data import LEADERBOARD, RESULTS, read_leaderboard_file
 from multilab.reports.arena.page import summary_page
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.results import ResultTable, print_result_table
@@ -113,7 +114,7 @@ def rank(options: Mapping[str, str], top: int | None = None, output: str | None 
 
 
 def _write(suite: _Suite, out: str | None) -> None:
-    """Write the file of all leaderboards."""
+    """Write the file of all leaderboards, and the table of all results."""
     if suite.studies != STUDIES and out is None:
         raise ArenaError(
             "other studies would replace the leaderboard of the arena: add --output FOLDER, or --metric to print"
@@ -141,6 +142,19 @@ def _write(suite: _Suite, out: str | None) -> None:
     path = Path(out or report_dir("arena")) / LEADERBOARD
     write_content(path, arena.leaderboard_text(content))
     print(f"wrote {path}: {_extent(content)}")
+    write_results_table(path.parent / RESULTS, suite.studies)
+
+
+def write_results_table(path: Path, studies: Mapping[str, str] = STUDIES) -> None:
+    """Write all results of the tracks as one Parquet file: the same bytes with the same version of pyarrow."""
+    from pyarrow import BufferOutputStream, Table
+    from pyarrow.parquet import write_table
+
+    table = Table.from_pandas(results_table(studies), preserve_index=False)
+    stream = BufferOutputStream()
+    write_table(table.replace_schema_metadata(None), stream, compression="zstd", compression_level=9)
+    write_atomically(path, stream.getvalue().to_pybytes())
+    print(f"wrote {path}: {table.num_rows} rows")
 
 
 def _widest(pools: Sequence[Pool]) -> str:
