@@ -85,18 +85,11 @@ def _named(facts: Mapping[str, Any], name: str) -> bool:
 
 @dataclass(frozen=True)
 class DataProfile:
-    """Size and kind of a multi-label data set.
+    """Size of a multi-label data set.
 
     Parameters
     ----------
     rows, features, labels : int
-        n, d and q.
-    cardinality : float
-        Mean number of relevant labels per row.
-    density : float
-        ``cardinality / labels``.
-    text : bool
-        Whether the features count or weight the terms of a text.
 
     Raises
     ------
@@ -106,28 +99,24 @@ class DataProfile:
     Examples
     --------
     >>> from multilab.arena import DataProfile
-    >>> DataProfile(rows=593, features=72, labels=6, cardinality=1.868, density=0.311, text=False).coordinates[-1]
-    0.0
+    >>> round(DataProfile(rows=593, features=72, labels=6).coordinates[0], 3)
+    6.385
     """
 
     rows: float
     features: float
     labels: float
-    cardinality: float
-    density: float
-    text: bool
 
     def __post_init__(self) -> None:
-        for name in ("rows", "features", "labels", "cardinality", "density"):
+        for name in ("rows", "features", "labels"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
                 raise ArenaError(f"`{name}` must be a finite number above 0, got {value}")
 
     @property
     def coordinates(self) -> tuple[float, ...]:
-        """Natural logarithms of the five numbers, and 1.0 for text, 0.0 else."""
-        numbers = (self.rows, self.features, self.labels, self.cardinality, self.density)
-        return (*(math.log(value) for value in numbers), float(self.text))
+        """Natural logarithms of the three numbers."""
+        return tuple(math.log(value) for value in (self.rows, self.features, self.labels))
 
 
 def nearest_sets(
@@ -135,7 +124,7 @@ def nearest_sets(
 ) -> tuple[tuple[str, float], ...]:
     """Return the sets that are most like given data, with their distances.
 
-    The distance is Euclidean in the six coordinates of :attr:`DataProfile.coordinates`, each divided by its standard
+    The distance is Euclidean in the three coordinates of :attr:`DataProfile.coordinates`, each divided by its standard
     deviation over the sets (divisor: number of sets); a coordinate in which all sets agree is left out. The page
     of the arena computes the same.
 
@@ -161,8 +150,8 @@ def nearest_sets(
     Examples
     --------
     >>> from multilab.arena import DataProfile, nearest_sets
-    >>> sets = {"small": DataProfile(100, 10, 5, 1.0, 0.2, False), "large": DataProfile(9000, 900, 50, 2.0, 0.04, True)}
-    >>> nearest_sets(DataProfile(100, 10, 5, 1.0, 0.2, False), sets, n_sets=1)
+    >>> sets = {"small": DataProfile(100, 10, 5), "large": DataProfile(9000, 900, 50)}
+    >>> nearest_sets(DataProfile(100, 10, 5), sets, n_sets=1)
     (('small', 0.0),)
     """
     if n_sets < 1:

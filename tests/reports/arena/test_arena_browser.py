@@ -1,4 +1,4 @@
-"""The pages of the arena in headless Chromium: sorting, filters, the picker, two widths, without scripts."""
+"""The page of the arena in headless Chromium: sorting, the picker, two widths, without scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from helpers.arena_sample import SETS, write_arena
+from helpers.arena_sample import write_arena
 from helpers.chromium import EXECUTABLE, Chromium
 from multilab.arena import DataProfile, leaderboard_means, nearest_sets, rank_methods
 from multilab.reports.arena.data import load_arena
@@ -19,10 +19,10 @@ BOARD = "document.querySelector('.panel:not([hidden]) table.board')"
 COLUMN = """[...{table}.tBodies[0].rows].filter(row => !row.hidden)
     .map(row => row.cells[{at}].dataset.v ?? row.cells[{at}].textContent)"""
 PICKED = """[...document.querySelectorAll('#like-table tbody tr')].map(({cells}) =>
-    [cells[0].textContent, +cells[1].dataset.v, +cells[2].dataset.v, +cells[3].textContent])"""
+    [cells[0].textContent, +cells[1].dataset.v, +cells[2].textContent])"""
 SET = """(form, name, value) => {
     const field = form.querySelector(`[name=${name}]`);
-    if (field.type === 'checkbox') field.checked = value; else field.value = value;
+    field.value = value;
     field.dispatchEvent(new Event('input', {bubbles: true}));
 }"""
 
@@ -78,28 +78,11 @@ def test_a_heading_sorts_by_click_and_by_key(browser):
     browser.press(" ", 32)
     names = column(browser, 0)
     assert names == sorted(names, key=str.lower)
-    seconds = browser.evaluate(f"[...{head}].findIndex(head => head.dataset.filter === 'seconds')")
+    seconds = browser.evaluate(f"[...{head}].findIndex(head => head.textContent.startsWith('Fit'))")
     browser.evaluate(f"{head}[{seconds}].querySelector('button').click()")
     values = [float(text) for text in column(browser, seconds) if text]
     assert values == sorted(values)
     assert column(browser, seconds)[-1] == ""  # the stack was not measured
-
-
-def test_filters_show_what_matches_and_count_it(browser):
-    bar = "#leaderboard .filter"
-    status = f"document.querySelector('{bar} [role=status]').textContent"
-    assert browser.evaluate(status) == "9 of 9 methods shown."
-    enter(browser, bar, text="ML")
-    assert column(browser, 0) == ["MLDF", "ML-kNN"]
-    enter(browser, bar, family="neighbours")
-    assert browser.evaluate(status) == "1 of 9 methods shown."
-    browser.evaluate(f"document.querySelector('{bar} button').click()")
-    enter(browser, bar, seconds="0.1")
-    assert sorted(column(browser, 0)) == ["ML-kNN", "No label"]
-    enter(browser, bar, seconds="", licence="MIT")
-    assert sorted(column(browser, 0)) == ["BOOMER", "LightGBM per label"]
-    enter(browser, bar, licence="", track="ensembled")
-    assert column(browser, 0) == ["Portfolio stack (ensembled) †"]
 
 
 def test_one_table_is_shown_for_each_choice(browser, arena):
@@ -110,57 +93,33 @@ def test_one_table_is_shown_for_each_choice(browser, arena):
     assert len(column(browser, 0)) == len(arena.pools["all"]["columns"])
 
 
-@pytest.mark.parametrize(
-    ("values", "n_sets", "group", "pool"),
-    [
-        ((500, 80, 6, 1.5, 0.25, False), 3, "overall", "default"),
-        ((1500, 1200, 40, 2.0, 0.05, True), 1, "ranking", "ensembled"),
-        ((3000, 300, 100, 3.0, 0.03, True), 5, "macro_auc", "default"),
-        ((194, 43, 7, 3.3918, 0.4845, False), 5, "label", "default"),
-        ((1000, 100, 10, 2.0, 0.2, False), 5, "example", "all"),
-        ((1000, 100, 10, 2.0, 0.2, False), 3, "coverage", "tuned"),
-    ],
-)
-def test_the_picker_computes_what_python_computes(browser, arena, values, n_sets, group, pool):
-    names = ("rows", "features", "labels", "cardinality", "density", "text")
-    enter(browser, "#like form", **dict(zip(names, values, strict=True)), sets=str(n_sets), metrics=group, track=pool)
-    given = DataProfile(
-        *(browser.evaluate(f"+document.querySelector('#like form [name={n}]').value") for n in names[:5]), values[5]
-    )
-    assert (given.rows, given.density) == (values[0], values[4])
-    means = leaderboard_means(arena.content, pool)
-    among = nearest_sets(given, arena.profiles, len(SETS))
-    near = [(name, distance) for name, distance in among if name in means.datasets][:n_sets]
+@pytest.mark.parametrize("values", [(500, 80, 6), (1500, 1200, 40), (194, 43, 7), (10_000_000, 100_000, 1000)])
+def test_the_picker_computes_what_python_computes(browser, arena, values):
+    enter(browser, "#like form", **dict(zip(("rows", "features", "labels"), values, strict=True)))
+    means = leaderboard_means(arena.content, "ensembled")
+    profiles = {name: DataProfile(facts["n"], facts["d"], facts["q"]) for name, facts in arena.sets.items()}
+    near = nearest_sets(DataProfile(*values), profiles, 5)
     text = browser.evaluate("document.querySelector('#nearest').textContent")
-    assert all(f"{name} (distance {distance:.2f})" in text for name, distance in near)
+    assert text.startswith("Nearest sets: " + ", ".join(f"{name} (distance {d:.2f})" for name, d in near))
+    assert ("Read the ranking with caution" in text) == (values[0] == 10_000_000)
     chosen = means.on([name for name, _ in near])
-    table = rank_methods(chosen, group).table
+    table = rank_methods(chosen, "overall").table
     rows = {title: row for title, *row in browser.evaluate(PICKED)}
     assert len(rows) == len(table)
     for method, expected in table.iterrows():
         late = chosen.incomplete[:, chosen.methods.index(method)].sum()
-        assert rows[arena.title_on(method, [name for name, _ in near])] == [
-            pytest.approx(expected["rank"], abs=1e-9),
-            pytest.approx(expected["win_rate"], abs=1e-9),
-            late,
-        ]
+        title = arena.title_on(method, [name for name, _ in near])
+        assert rows[title] == [pytest.approx(expected["rank"], abs=1e-9), late]
     ranks = [row[1] for row in browser.evaluate(PICKED)]
     assert ranks == sorted(ranks)
+    status = browser.evaluate("document.querySelector('#like-status').textContent")
+    assert re.search(r"the first \d+ methods do not differ by it\.|the first differs from all others\.", status)
 
 
-def test_the_fragment_of_the_address_holds_the_answer(browser, folder):
-    given = {
-        "rows": 800,
-        "features": 1000,
-        "labels": 30,
-        "cardinality": 1.5,
-        "text": True,
-        "sets": "1",
-        "track": "tuned",
-    }
-    enter(browser, "#like form", **given)
+def test_the_fragment_of_the_address_holds_the_answer(browser):
+    enter(browser, "#like form", rows=800, features=1000, labels=30)
     address = browser.evaluate("location.href")
-    assert "#like?rows=800&features=1000&labels=30&cardinality=1.5&density=0.05&text=true" in address
+    assert address.endswith("#like?rows=800&features=1000&labels=30")
     assert browser.evaluate("document.querySelector('#like-link').href") == address
     before = browser.evaluate(PICKED)
     browser.open(address)
@@ -168,35 +127,10 @@ def test_the_fragment_of_the_address_holds_the_answer(browser, folder):
     assert browser.evaluate("document.querySelector('#like').getBoundingClientRect().top < innerHeight")
 
 
-def test_three_numbers_are_enough_and_nothing_else_is_assumed(browser, arena):
-    first = next(iter(arena.content["sets"]))
-    assert browser.evaluate("document.querySelector('#like [name=cardinality]').value") == ""
-    enter(browser, "#like form", rows=first["n"], features=first["d"], labels=first["q"])
-    nearest = browser.evaluate("document.querySelector('#nearest').textContent")
-    assert nearest.startswith(f"Nearest sets: {first['name']} (distance 0.00)")
-    assert "cardinality" not in browser.evaluate("location.href")
-    status = browser.evaluate("document.querySelector('#like-status').textContent")
-    assert "Critical difference of ranks" in status
-    assert re.search(r"the first \d+ methods do not differ by it\.|the first differs from all others\.", status)
-
-
-def test_cardinality_and_density_follow_each_other_and_nonsense_is_named(browser):
-    value = "document.querySelector('#like form [name={}]').value".format
-    status = "document.querySelector('#like-status').textContent"
-    enter(browser, "#like form", labels=10, cardinality=2)
-    assert browser.evaluate(value("density")) == "0.2"
-    enter(browser, "#like form", density=0.5)
-    assert browser.evaluate(value("cardinality")) == "5"
-    assert browser.evaluate(value("like")) == ""
+def test_nonsense_is_named(browser):
     enter(browser, "#like form", rows="")
-    assert browser.evaluate(status) == "Enter a number above 0 for: rows."
+    assert browser.evaluate("document.querySelector('#like-status').textContent").endswith("for: rows.")
     assert browser.evaluate("document.querySelector('#like form [name=rows]').getAttribute('aria-invalid')") == "true"
-    enter(browser, "#like form", rows=100, cardinality=11)
-    assert browser.evaluate(status) == "Labels per row cannot exceed the number of labels."
-    enter(browser, "#like form", like="1")
-    assert browser.evaluate(value("rows")) == str(SETS[1][2])
-    enter(browser, "#like form", rows=10_000_000, features=100_000)
-    assert "Read the ranking with caution" in browser.evaluate("document.querySelector('#nearest').textContent")
 
 
 @pytest.mark.parametrize("width", [1200, 390])

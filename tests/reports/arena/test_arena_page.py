@@ -17,8 +17,9 @@ from multilab.arena import leaderboard_means, rank_methods
 from multilab.cli import main
 from multilab.core import read_content, read_json, write_content
 from multilab.reports.all_pages import study_page, write_overview
+from multilab.reports.arena import panels
 from multilab.reports.arena.data import OutdatedLeaderboardError, load_arena
-from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
+from multilab.reports.arena.figures import CostPoint, cost_figure
 from multilab.reports.arena.page import build_arena_page
 from multilab.reports.arena.panels import finding, picker_data
 from multilab.reports.errors import ReportError
@@ -158,20 +159,15 @@ def test_methods_without_results_and_libraries_are_listed(page):
     ]
 
 
-def test_the_tested_method_has_a_table_per_pool_and_the_gain_by_tuning_is_shown(content, page):
-    tables = [table for table in page.tables if table[0][0]["text"] == "Metric"]
+def test_the_tested_method_is_counted_in_each_pool_and_the_gain_by_tuning_is_shown(folder, content, page):
+    counted = panels.tested_panels(load_arena(folder))
     pools = [pool for pool in content["pools"] if pool["name"].startswith(("ensembled", "all"))]
-    assert [len(table) - 1 for table in tables] == [16] * 4
-    for pool, table in zip(pools, tables, strict=True):
-        for name, row in zip(pool["tested"]["tests"], table[1:], strict=True):
-            board, test, own = pool["boards"][name], pool["tested"]["tests"][name], pool["tested"]["column"]
-            ranks = dict(zip(pool["columns"], board["rank"], strict=True))
-            mean = ranks.pop(own)
-            best = min(ranks, key=ranks.get)
-            at = pool["columns"].index(best)
-            expected = [f"{mean - ranks[best]:+.2f}", *(f"{test[key][at]:.2f}" for key in ("better", "equal", "worse"))]
-            assert [cell["text"] for cell in row[4:8]] == expected
-            assert row[2]["text"] == ("yes" if mean <= ranks[best] else "no")
+    for pool, panel in zip(pools, counted, strict=True):
+        own, firsts = pool["tested"]["column"], 0
+        for name in pool["tested"]["tests"]:
+            ranks = dict(zip(pool["columns"], pool["boards"][name]["rank"], strict=True))
+            firsts += ranks[own] == min(ranks.values())
+        assert (panel["first"], panel["metrics"], panel["sets"]) == (firsts, 16, len(pool["sets"]))
     (tuning,) = (table for table in page.tables if table[0][1]["text"] == "Elo at own values")
     assert [row[0]["text"] for row in tuning[1:]] == ["LightGBM per label", "ML-kNN"]
     assert tuning[0][5]["text"] == "Gain in Macro AUC"
@@ -210,12 +206,16 @@ def test_means_of_the_file_give_the_ranks_of_the_file(folder):
         assert table["rank"].reindex(pool["columns"]).round(6).tolist() == pool["boards"]["overall"]["rank"]
 
 
-def test_the_picker_has_all_sets_and_the_sets_of_each_pool(folder):
-    data = picker_data(load_arena(folder))
+def test_the_picker_has_the_ranks_of_the_leaderboard(folder):
+    arena = load_arena(folder)
+    data, pool = (
+        picker_data(arena),
+        arena.pools["ensembled"],
+    )  # of the pools with all sets, the one with the most methods
     assert [each["name"] for each in data["sets"]] == [name for name, *_ in SETS]
-    assert [data["sets"][at]["name"] for at in data["pools"]["all"]["sets"]] == [name for name, *_ in SETS[1:5]]
-    auc = [each["name"] for each in data["metrics"]].index("macro_auc")
-    assert data["pools"]["default"]["undefined"] == {0: [auc]}
+    assert np.mean(data["ranks"], axis=0).round(6).tolist() == pool["boards"]["overall"]["rank"]
+    late = np.mean(data["late"], axis=0)
+    assert {each["title"] for each, share in zip(data["methods"], late, strict=True) if share} == {"MLDF", "BOOMER"}
 
 
 def test_ratings_costs_and_tables_may_be_absent(own_folder):
@@ -282,14 +282,11 @@ def test_the_page_over_all_studies_has_one_line_for_the_arena(folder, text):
     assert "arena-tuned" not in overview
 
 
-def test_figures_join_the_front_and_mark_what_does_not_differ():
+def test_the_figure_of_costs_joins_the_front():
     costs = [CostPoint("a", 0.1, 900), CostPoint("b & c", 1, 1100), CostPoint("d", 5, 1000)]
     figure = cost_figure(costs, "seconds", "Elo", "label")
     assert re.findall(r'class="name"[^>]*>(.*?)</text>', figure) == ["a", "b &amp; c"]
     assert figure.count('class="other"') == 1
-    ranks = [RankPoint("a", 1.0), RankPoint("b", 1.9), RankPoint("c", 2.5)]
-    assert re.findall(r'<g class="same"><text[^>]*>(.*?)</text>', rank_ladder(ranks, 1.0, "label")) == ["a", "b"]
-    assert 'class="reach"' not in rank_ladder(ranks, None, "label")
     same = cost_figure([CostPoint("a", 1.0, 1000.0)], "seconds", "Elo", "label")
     assert "nan" not in same
     assert "inf" not in same

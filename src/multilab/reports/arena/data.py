@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multilab.arena import SCHEMA, DataProfile, leaderboard_means
+from multilab.arena import SCHEMA, leaderboard_means
 from multilab.arena.tracks import UNSEEN
 from multilab.core import read_json
 from multilab.metrics import METRICS
@@ -89,14 +89,6 @@ class ArenaData:
     def sets(self) -> dict[str, dict[str, Any]]:
         """Facts of the sets by name."""
         return {each["name"]: each for each in self.content["sets"]}
-
-    @cached_property
-    def profiles(self) -> dict[str, DataProfile]:
-        """Size and kind of the sets by name."""
-        return {
-            name: DataProfile(each["n"], each["d"], each["q"], each["cardinality"], each["density"], each["text"])
-            for name, each in self.sets.items()
-        }
 
     @cached_property
     def metrics(self) -> dict[str, dict[str, Any]]:

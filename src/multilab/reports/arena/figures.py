@@ -1,4 +1,4 @@
-"""Figures of the arena's pages: inline SVG whose colours are those of the page, light or dark."""
+"""Figures of the arena's page: inline SVG whose colours are those of the page, light or dark."""
 
 from __future__ import annotations
 
@@ -9,15 +9,7 @@ from html import escape
 
 from multilab.statistics import pareto_front
 
-__all__ = ["CostPoint", "RankPoint", "cost_figure", "rank_ladder"]
-
-
-@dataclass(frozen=True)
-class RankPoint:
-    """A method in a diagram of ranks: its display name and mean rank."""
-
-    title: str
-    mean_rank: float
+__all__ = ["CostPoint", "cost_figure"]
 
 
 @dataclass(frozen=True)
@@ -27,43 +19,6 @@ class CostPoint:
     title: str
     cost: float
     quality: float
-
-
-def rank_ladder(points: Sequence[RankPoint], cd: float | None, label: str) -> str:
-    """Return mean ranks with the critical difference as SVG, a line per method, the best first.
-
-    Parameters
-    ----------
-    points : sequence of RankPoint
-        At least one.
-    cd : float or None
-        Nemenyi's critical difference: two methods whose bars do not overlap differ. None: no bars.
-    label : str
-        Text of the figure for screen readers.
-    """
-    ordered = sorted(points, key=lambda point: (point.mean_rank, point.title))
-    step, left, right, top = 16, 216, 24, 34
-    width, bottom = 760, 34 + 16 * len(ordered)
-    k = max(len(ordered), 2)
-    half = cd / 2 if cd is not None else 0.0
-
-    def x(rank: float) -> float:
-        return left + (min(max(rank, 1.0), k) - 1) / (k - 1) * (width - left - right)
-
-    parts = [_open("ranks", width, bottom + 8, label)]
-    parts += [_axis_tick(x(tick), top - 8, bottom, f"{tick:g}") for tick in _rank_ticks(k)]
-    best = ordered[0].mean_rank
-    if cd is not None:
-        parts.append(_rect("band", x(best - half), top - 8, x(best + half) - x(best - half), bottom - top + 8))
-    for index, point in enumerate(ordered):
-        y, rank = top + step * index + step / 2, point.mean_rank
-        same = cd is not None and rank - best <= cd
-        shown = ' class="same"' if same else ""
-        parts.append(f'<g{shown}><text x="{left - 10}" y="{y + 4:g}" text-anchor="end">{escape(point.title)}</text>')
-        if cd is not None:
-            parts.append(_line("reach", x(rank - half), y, x(rank + half), y))
-        parts.append(f'<circle cx="{x(rank):.1f}" cy="{y:g}" r="4"/></g>')
-    return "".join([*parts, "</svg>"])
 
 
 def cost_figure(points: Sequence[CostPoint], cost: str, quality: str, label: str) -> str:
@@ -140,19 +95,10 @@ def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
-def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
-    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
-
-
 def _axis_tick(x: float, top: float, bottom: float, text: str, height: float | None = None) -> str:
     """Return a vertical line of the grid with its number: above it, or at a given height."""
     at = top - 6 if height is None else height
     return f'{_line("grid", x, top, x, bottom)}<text x="{x:.1f}" y="{at:g}" text-anchor="middle">{text}</text>'
-
-
-def _rank_ticks(k: int) -> list[int]:
-    step = 1 if k <= 12 else 5 if k <= 40 else 10
-    return [1, *(rank for rank in range(step, k + 1, step) if rank > 1)]
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:

@@ -18,8 +18,7 @@ from multilab.reports.arena.data import LEADERBOARD, RESULTS, ArenaData, limits_
 from multilab.reports.arena.panels import (
     absent_row,
     board_panel,
-    cost_panel,
-    counted_metrics,
+    cost_figures,
     finding,
     main_pool,
     method_row,
@@ -32,10 +31,7 @@ from multilab.reports.page import template, write_page
 from multilab.reports.tables.entry import thousands
 from multilab.statistics.result_files import SCORES
 
-_SECONDS = (0.01, 0.1, 1, 10, 100)
 _FILES = (RESULTS, LEADERBOARD, SCORES, "measured.csv", "unfinished.csv")
-_SET_COUNTS = (1, 3, 5, 8, 12)
-_DEFAULT_SETS = 5
 
 
 def build_arena_page(folder: Path | str) -> Path:
@@ -58,34 +54,25 @@ def build_arena_page(folder: Path | str) -> Path:
     """
     arena = load_arena(folder)
     script = (Path(__file__).parent / "arena.js").read_text(encoding="utf-8")
-    return write_page(arena.folder / "index.html", "arena.html.j2", _index(arena), _common(arena, script))
+    return write_page(arena.folder / "index.html", "arena.html.j2", _index(arena), _common(script))
 
 
-def _common(arena: ArenaData, script: str) -> dict[str, Any]:
-    """Return the script with its digest for the policy of the page, and the choices of the filters."""
+def _common(script: str) -> dict[str, Any]:
+    """Return the script with its digest for the policy of the page."""
     text = f"\n{script}"
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    columns = arena.columns.values()
-    options = {
-        "families": sorted({column.family for column in columns}),
-        "tracks": list(dict.fromkeys(column.track for column in columns)),
-        "licences": sorted({column.licence for column in columns}),
-        "seconds": _SECONDS,
-    }
-    return {"script": text, "script_hash": f"sha256-{digest}", "options": options}
+    return {"script": text, "script_hash": f"sha256-{digest}"}
 
 
 def _index(arena: ArenaData) -> dict[str, Any]:
     pools, groups = arena.pools, arena.groups
     boards = [board_panel(arena, pool, group) for pool in pools.values() for group in groups if group in pool["boards"]]
-    costs = [cost_panel(arena, pool, group) for pool in pools.values() for group in groups if group in pool["boards"]]
     data = json.dumps(picker_data(arena), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     return {
         "finding": finding(arena),
         "facts": _facts(arena),
         "origin": _origin(arena),
         "scale": _scale(arena),
-        "decisions": (arena.folder.parent / "decisions").is_dir(),
         "alike": [each["title"] for each in arena.metrics.values() if each["ordered_like"]],
         "group_metrics": [
             (group["title"], [arena.metrics[name]["title"] for name in group["metrics"]])
@@ -96,7 +83,6 @@ def _index(arena: ArenaData) -> dict[str, Any]:
         "main": main_pool(arena)["name"],
         "tracks": [(name, pool_title(name)) for name in pools],
         "groups": [(name, group["title"]) for name, group in groups.items()],
-        "single_metrics": [(each["name"], each["title"]) for each in counted_metrics(arena)],
         "boards": boards,
         "top": next(board for board in boards if board["track"] == main_pool(arena)["name"]),
         "all_tested": tested_panels(arena),
@@ -104,12 +90,9 @@ def _index(arena: ArenaData) -> dict[str, Any]:
         "unseen": any(name.endswith(UNSEEN) for name in pools),
         "chosen_notes": arena.chosen_notes(),
         "tuning": tuning_panel(arena),
-        "costs": [panel for panel in costs if panel["figures"]],
+        "figures": cost_figures(arena),
         "measured": arena.content["costs"],
-        "sets": list(arena.sets.values()),
         "set_rows": [set_row(arena, name) for name in arena.sets],
-        "set_counts": [count for count in _SET_COUNTS if count <= max(len(arena.sets), 1)],
-        "default_sets": max(count for count in _SET_COUNTS if count <= min(_DEFAULT_SETS, max(len(arena.sets), 1))),
         "method_rows": [method_row(arena, column) for column in arena.columns.values()],
         "absent_rows": [absent_row(each) for each in arena.content.get("absent", ())],
         "commands": _commands(arena),

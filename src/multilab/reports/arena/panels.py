@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from multilab.reports.arena.data import (
     pool_title,
     shown_column,
 )
-from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
+from multilab.reports.arena.figures import CostPoint, cost_figure
 from multilab.reports.tables.entry import p_text, thousands
 from multilab.statistics import nemenyi_cd
 
@@ -34,7 +33,7 @@ _COSTS = {"fit_seconds": "seconds to fit 1,000 rows", "model_mb": "size of the m
 
 
 def board_panel(arena: ArenaData, pool: Mapping[str, Any], group: str) -> dict[str, Any]:
-    """Return a leaderboard with its diagram."""
+    """Return a leaderboard."""
     board, first = pool["boards"][group], leader(pool, group)
     table = pd.DataFrame({key: board.get(key) for key in _NUMBERS}, index=pool["columns"], dtype=float)
     table["unfinished"] = pool["unfinished"]
@@ -43,13 +42,10 @@ def board_panel(arena: ArenaData, pool: Mapping[str, Any], group: str) -> dict[s
     )
     low, high = table[_ELO].min().min(), table[_ELO].max().max()
     limit = table["rank"].min() + (-1.0 if board["cd"] is None else board["cd"])
-    points = [RankPoint(arena.title_on(name, pool["sets"]), rank) for name, rank in table["rank"].items()]
-    title = _title(arena, pool, group)
-    best = ", ".join(f"{point.title} {point.mean_rank:.2f}" for point in sorted(points, key=lambda p: p.mean_rank)[:10])
     return {
         "track": pool["name"],
         "group": group,
-        "title": title,
+        "title": _title(arena, pool, group),
         "note": _board_note(arena, pool, group),
         "marked": any(set(arena.columns[name].chosen_on) & set(pool["sets"]) for name in pool["columns"]),
         "rows": [
@@ -67,8 +63,6 @@ def board_panel(arena: ArenaData, pool: Mapping[str, Any], group: str) -> dict[s
             }
             for name, row in table.iterrows()
         ],
-        "diagram": rank_ladder(points, board["cd"], f"Mean ranks, {title}: {best}") if board["cd"] else "",
-        "cd_note": f"CD = {board['cd']:.2f} ranks, {board['sets']} sets" if board["cd"] else "",
     }
 
 
@@ -109,9 +103,10 @@ def _board_note(arena: ArenaData, pool: Mapping[str, Any], group: str) -> str:
     return text
 
 
-def cost_panel(arena: ArenaData, pool: Mapping[str, Any], group: str) -> dict[str, Any]:
-    """Return the figures of quality against costs that were measured."""
-    board, title = pool["boards"][group], _title(arena, pool, group)
+def cost_figures(arena: ArenaData) -> list[dict[str, str]]:
+    """Return the figures of quality over all metrics against costs that were measured, stacks included if they ran."""
+    pool = arena.pools.get("ensembled") or main_pool(arena)
+    board = pool["boards"][next(iter(arena.groups))]
     if rated(board):
         name, values = "Elo", board["elo"]
     else:
@@ -125,9 +120,11 @@ def cost_panel(arena: ArenaData, pool: Mapping[str, Any], group: str) -> dict[st
         ]
         if points:
             text = f"{name} against {unit}"
-            svg = cost_figure(points, f"{unit} (logarithmic)", name, f"{text}, {title}")
-            figures.append({"title": text, "svg": svg, "caption": f"{text}, {len(points)} methods."})
-    return {"track": pool["name"], "group": group, "title": title, "figures": figures}
+            caption = f"{text}: {len(points)} methods on {len(pool['sets'])} sets."
+            figures.append(
+                {"title": text, "svg": cost_figure(points, f"{unit} (logarithmic)", name, text), "caption": caption}
+            )
+    return figures
 
 
 def tuning_panel(arena: ArenaData) -> dict[str, Any] | None:
@@ -171,52 +168,21 @@ def tested_panels(arena: ArenaData) -> list[dict[str, Any]]:
 
 
 def _verdict(arena: ArenaData, verdict: Mapping[str, Any]) -> dict[str, Any]:
-    pool, elo = arena.pools[verdict["pool"]], verdict["elo"]
-    tests = pool["tested"]["tests"]
+    elo = verdict["elo"]
     return {
         "title": arena.title_on(verdict["column"], verdict["sets"]),
         "pool": pool_title(verdict["pool"]),
         "sets": len(verdict["sets"]),
-        "unseen": verdict["pool"].endswith(UNSEEN),
+        "metrics": len(verdict["metrics"]),
         "rope": f"{verdict['rope']:g}",
         "first": verdict["first"],
         "decided": verdict["decided"],
         "decided_single": verdict["decided_single"],
         "apart_from_stacks": any(each["any"] != each["single"] for each in verdict["metrics"]),
-        "others": len(pool["columns"]) - 1,
-        "rows": [
-            {
-                "metric": arena.metrics[each["name"]]["title"],
-                "rank": f"{each['rank']:.2f}",
-                "first": each["first"],
-                "against": [_against(arena, each[kind], verdict["sets"]) for kind in ("any", "single")],
-                "better": tests[each["name"]]["surely_better"],
-                "not_worse": tests[each["name"]]["surely_not_worse"],
-            }
-            for each in verdict["metrics"]
-        ],
         "own": _elo(elo["own"]) if elo else "",
         "above": sum(each["above"] for each in elo["tuned"]) if elo else 0,
         "apart": sum(each["apart"] for each in elo["tuned"]) if elo else 0,
-        "tuned": [
-            {"title": arena.columns[each["column"]].title, "elo": _elo(each)}
-            | {key: each[key] for key in ("above", "apart")}
-            for each in (elo["tuned"] if elo else ())
-        ],
-    }
-
-
-def _against(arena: ArenaData, test: Mapping[str, Any] | None, sets: list[str]) -> dict[str, Any] | None:
-    """Return the comparison with one column: its name, how many ranks the tested one is behind, the probabilities."""
-    if test is None:
-        return None
-    probabilities = ["–" if test[key] is None else f"{test[key]:.2f}" for key in ("better", "equal", "worse")]
-    return {
-        "title": arena.title_on(test["against"], sets),
-        "rank": f"{test['rank']:.2f}",
-        "behind": f"{test['behind']:+.2f}",
-        "probabilities": probabilities,
-        "decided": test["decided"],
+        "tuned": len(elo["tuned"]) if elo else 0,
     }
 
 
@@ -269,77 +235,31 @@ def set_row(arena: ArenaData, name: str) -> dict[str, Any]:
 
 
 def picker_data(arena: ArenaData) -> dict[str, Any]:
-    """Return what the script of the page reads: sets, columns, metrics, pools, and means as integers of 10^-6.
+    """Return what the script of the page reads: the sets of the main pool, its methods, and their ranks on each set.
 
-    ``means`` is indexed by set, metric and column; ``pools`` hold the positions of their columns and sets, the
-    metrics that are undefined on a set, and their own means on sets of which they average fewer splits.
+    ``ranks`` is indexed by set and method; they are the ranks over all metrics that the leaderboard averages.
     """
-    sets, columns = list(arena.sets), list(arena.columns)
-    metrics = [each["name"] for each in counted_metrics(arena)]
-    pools, means = {}, np.full((len(sets), len(metrics), len(columns)), np.nan)
-    for track in arena.tracks.values():
-        for i, name in enumerate(sets):
-            if name in track["sets"]:
-                for j, metric in enumerate(metrics):
-                    row = track["values"].get(metric, [[None] * len(track["columns"])] * len(sets))
-                    at = [columns.index(column) for column in track["columns"]]
-                    means[i, j, at] = np.array(row[track["sets"].index(name)], dtype=float)
-    for name, pool in arena.pools.items():
-        own = leaderboard_means(arena.content, name)
-        fewer = sorted({dataset for track in pool["values"].values() for rows in track.values() for dataset in rows})
-        used = [metric for metric in metrics if metric in own.metrics]
-        pools[name] = {
-            "columns": [columns.index(column) for column in own.methods],
-            "sets": [sets.index(dataset) for dataset in own.datasets],
-            "metrics": [metrics.index(metric) for metric in used],
-            "critical": nemenyi_cd(len(own.methods), 1, ALPHA) if len(own.methods) > 1 else 0,  # of one set
-            "undefined": {
-                sets.index(dataset): absent
-                for i, dataset in enumerate(own.datasets)
-                if (absent := [metrics.index(m) for m in used if own.undefined[own.metrics.index(m), i]])
-            },
-            "own": {
-                sets.index(dataset): {
-                    metrics.index(m): _integers(own.values[own.metrics.index(m), own.datasets.index(dataset)])
-                    for m in used
-                }
-                for dataset in fewer
-            },
-        }
+    pool = main_pool(arena)
+    means = leaderboard_means(arena.content, pool["name"])
+    board = rank_methods(means, next(iter(arena.groups)))
+    sets, columns = list(board.datasets), list(pool["columns"])
     return {
         "sets": [
             {
                 "name": name,
-                "rows": profile.rows,
-                "features": profile.features,
-                "labels": profile.labels,
-                "cardinality": profile.cardinality,
-                "density": profile.density,
-                "text": profile.text,
+                **{key: arena.sets[name][fact] for key, fact in (("rows", "n"), ("features", "d"), ("labels", "q"))},
             }
-            for name, profile in arena.profiles.items()
+            for name in sets
         ],
         "methods": [
-            shown_column(arena, name) | {"chosen": [sets.index(each) for each in column.chosen_on if each in sets]}
-            for name, column in arena.columns.items()
+            shown_column(arena, name)
+            | {"chosen": [sets.index(each) for each in arena.columns[name].chosen_on if each in sets]}
+            for name in columns
         ],
-        "metrics": [{key: arena.metrics[name][key] for key in ("name", "title", "direction")} for name in metrics],
-        "groups": {
-            **{name: [metrics.index(m) for m in group["metrics"]] for name, group in arena.groups.items()},
-            **{name: [index] for index, name in enumerate(metrics)},
-        },
-        "pools": pools,
-        "means": [[_integers(row) for row in table] for table in means],
+        "ranks": board.dataset_ranks.loc[sets, columns].to_numpy().tolist(),
+        "late": means.on(sets).incomplete[:, [means.methods.index(name) for name in columns]].astype(int).tolist(),
+        "critical": nemenyi_cd(len(columns), 1, ALPHA) if len(columns) > 1 else 0,  # of one set
     }
-
-
-def counted_metrics(arena: ArenaData) -> list[dict[str, Any]]:
-    """Return the metrics that groups count: without those that order the methods as another one does."""
-    return [each for each in arena.metrics.values() if not each["ordered_like"]]
-
-
-def _integers(values: np.ndarray) -> list[int | None]:
-    return [None if math.isnan(value) else round(1e6 * value) for value in values]
 
 
 def finding(arena: ArenaData) -> dict[str, Any]:
