@@ -238,7 +238,7 @@ def python_blocks(name: str) -> str:
     return "\n".join(re.findall(r"^```python\n(.*?)^```", pages()[name], re.DOTALL | re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", [name for name in pages() if name == "getting-started" or name.startswith("guide/")])
+@pytest.mark.parametrize("name", [name for name in pages() if name.startswith(("getting-started", "arena", "guide/"))])
 def test_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
     code = python_blocks(name)
     if not code:
