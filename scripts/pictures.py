@@ -77,7 +77,7 @@ def main(chromium: str = "chromium") -> None:
         for page, section, out, size in (
             (folder / "page", "leaderboard", ROOT / "docs" / "figures" / "compare.png", (1100, 750)),
             (folder / "page", "leaderboard", static / "door-table.png", doors),
-            (reports / "mlwse-core", "result", static / "door-method.png", doors),
+            (reports / "mlwse-core", "scores", static / "door-method.png", doors),
             (reports / "arena", "leaderboard", static / "door-arena.png", doors),
         ):
             picture(chromium, page / "index.html", section, out, size, folder / "profile")
