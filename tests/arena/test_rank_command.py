@@ -76,6 +76,13 @@ def test_a_table_of_some_sets_is_printed_and_nothing_is_written(reports, capsys)
     assert not list(reports.rglob("leaderboard.json.gz"))
 
 
+def test_the_table_of_all_results_has_no_row_of_a_cell_that_did_not_finish(reports):
+    table = tables.results_table()
+    splits = table[(table["set"] == "enron") & (table["method"] == "ecc")]["split"]
+    assert set(splits) == {0}
+    assert set(table["method"]) == {*NAMES.values(), "mlknn@tuned"}
+
+
 def test_related_sets_have_one_source(reports, monkeypatch):
     monkeypatch.setattr(tables, "arena_settings", lambda: {"domains": {}, "related": {"crawl": ["enr*", "yeast"]}})
     assert [each["source"] for each in tables.facts_of_sets(tables.STUDIES)] == ["emotions", "crawl", "crawl"]
