@@ -118,6 +118,18 @@ def parquet_levels(cells: list, name: bytes) -> bytes:
     return declared
 
 
+def feather_offsets() -> bytes:
+    """Return a column of lists that are far behind the end of its texts, in a file that is not compressed."""
+    from pyarrow import feather, table
+
+    stream = io.BytesIO()
+    columns = {"x": [["one", "two"], ["three"], ["four"]], "l": [0, 1, 0]}
+    feather.write_feather(table(columns), stream, compression="uncompressed")
+    offsets, outside = (np.array(places, "<i4").tobytes() for places in ([0, 2, 3, 4], [0, 2**30, 3, 2**30]))
+    assert offsets in stream.getvalue()
+    return stream.getvalue().replace(offsets, outside, 1)
+
+
 def parquet_lists(rows: int, size: int) -> bytes:
     """Return rows of long lists of zeros, which take a few kilobytes."""
     import pyarrow as pa
@@ -171,6 +183,7 @@ FILES: dict[str, tuple[str, bytes | str | Callable[[], bytes], dict, str | None]
                        "not a readable Parquet file"),
     "parquet levels of a list": ("a.parquet", lambda: parquet_levels([[1.0, None], [2.0]], b"element"),
                                  {"labels_last": 1}, "not a readable Parquet file"),
+    "feather offsets": ("a.feather", feather_offsets, {"labels_last": 1}, "is damaged"),
     "parquet lists": ("a.parquet", lambda: parquet_lists(1000, 40_000), {"labels_last": 1}, "out of proportion"),
     "digits in csv": ("a.csv", among_numbers("1." + DIGITS + "x"), {"labels_last": 1}, "in row 1"),
     "infinite digits in csv": ("a.csv", among_numbers(DIGITS), {"labels_last": 1}, "in row 1"),

@@ -104,7 +104,9 @@ def _about(content: bytes, kind: str, path: PathLike, limits: Limits) -> tuple[p
         return file.schema_arrow, file.metadata.num_rows
     with pa.ipc.open_file(BufferReader(content)) as opened:
         batches = [opened.get_batch(k) for k in range(opened.num_record_batches)]
-        require_cells(sum(batch.nbytes for batch in batches) // 8, 1, "the table", path, limits)
+        # `nbytes` follows offsets, which are not checked yet
+        size = sum(batch.get_total_buffer_size() for batch in batches)
+        require_cells(size // 8, 1, "the table", path, limits)
         return opened.schema, sum(batch.num_rows for batch in batches)
 
 
