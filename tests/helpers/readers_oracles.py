@@ -269,7 +269,9 @@ def differ(data: Any, matrices: tuple[Any, list[set[int]]]) -> str:
 
 def label_names(path: str) -> list[str]:
     """Return the names of labels in Mulan's XML."""
-    return [one.attrib["name"] for one in ElementTree.fromstring(unpacked(path)).iter() if one.tag.endswith("label")]
+    return [
+        one.attrib["name"].strip() for one in ElementTree.fromstring(unpacked(path)).iter() if one.tag.endswith("label")
+    ]
 
 
 TABLES: dict[str, Callable[[str], list[Table]]] = {
