@@ -25,7 +25,8 @@ def run_jobs(jobs: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any
 
     A job is ``{"path": ..., "options": {...}}`` for :func:`multilab.datasets.read` or
     ``{"card": folder, "name": ...}``; ``{"kill": True}`` ends the worker as a crash would. With ``"compare": True`` the
-    values are compared with those of another library: the outcome is ok, escape, or unread if that cannot read it.
+    values are compared with those of another library: the outcome is ok, escape, or unread if that cannot read it. With
+    ``"small_chunks": True`` this and the following jobs read CSV files in chunks of two or three rows.
     """
     listing = folder / "jobs.json"
     listing.write_text(json.dumps(list(jobs)), "utf-8")
@@ -122,10 +123,14 @@ def read_file(path: str, options: dict[str, Any]) -> str:
 
 def do(job: dict[str, Any]) -> tuple[str, str]:
     """Return the outcome of one job and its message."""
-    from multilab.datasets import DatasetError, DatasetWarning, card
+    from multilab.datasets import DatasetError, DatasetWarning, card, csv_files
 
     if "kill" in job:
         os.abort()
+    if "small_chunks" in job:
+        assert csv_files._CHUNK_CELLS > csv_files._CHUNK_ROWS  # the names are those of today
+        assert csv_files._BLOCK
+        csv_files._CHUNK_CELLS, csv_files._CHUNK_ROWS, csv_files._BLOCK = 16, 2, 32
     if "compare" in job:
         from helpers.readers_oracles import other_values
 
