@@ -6,6 +6,7 @@ import io
 import json
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from xml.parsers import expat
@@ -206,7 +207,7 @@ def _parsed(text: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        name = next(name for k, (name, _) in enumerate(pairs) if name in dict(pairs[:k]))
+        name = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the name '{excerpt(name)}' occurs twice in an object")
     return row
 
