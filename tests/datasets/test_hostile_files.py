@@ -105,6 +105,42 @@ def parquet(rows: int) -> bytes:
     return stream.getvalue().to_pybytes()
 
 
+def parquet_levels(cells: list, name: bytes) -> bytes:
+    """Return a column that is declared to have a value in each place, with counts of values and of missing ones."""
+    from pyarrow import BufferOutputStream, array, parquet, table
+
+    stream = BufferOutputStream()
+    parquet.write_table(table({"x": array(cells), "l": array([0, 1])}), stream)
+    sound = stream.getvalue().to_pybytes()
+    length = bytes([len(name)])  # as the description in Thrift has it
+    declared = sound.replace(b"\x25\x02\x18" + length + name, b"\x25\x00\x18" + length + name)
+    assert declared != sound
+    return declared
+
+
+def feather_offsets() -> bytes:
+    """Return a column of lists that are far behind the end of its texts, in a file that is not compressed."""
+    from pyarrow import feather, table
+
+    stream = io.BytesIO()
+    columns = {"x": [["one", "two"], ["three"], ["four"]], "l": [0, 1, 0]}
+    feather.write_feather(table(columns), stream, compression="uncompressed")
+    offsets, outside = (np.array(places, "<i4").tobytes() for places in ([0, 2, 3, 4], [0, 2**30, 3, 2**30]))
+    assert offsets in stream.getvalue()
+    return stream.getvalue().replace(offsets, outside, 1)
+
+
+def parquet_lists(rows: int, size: int) -> bytes:
+    """Return rows of long lists of zeros, which take a few kilobytes."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    lists = pa.ListArray.from_arrays(np.arange(rows + 1) * size, pa.array(np.zeros(rows * size)))
+    stream = pa.BufferOutputStream()
+    parquet.write_table(pa.table({"x": lists, "l": np.arange(rows) % 2}), stream)
+    return stream.getvalue().to_pybytes()
+
+
 def csv_field(field: str) -> str:
     return f"x,l\n{field},0\n1,1\n"
 
@@ -143,6 +179,12 @@ FILES: dict[str, tuple[str, bytes | str | Callable[[], bytes], dict, str | None]
     "gz bomb": ("a.csv.gz", lambda: gzip.compress(bytes(48 * 2**20), 6), FIRST, "out of proportion"),
     "bz2 bomb": ("a.csv.bz2", lambda: bz2.compress(bytes(24 * 2**20), 9), FIRST, "out of proportion"),
     "parquet rows": ("a.parquet", lambda: parquet(20_000_000), {"labels_last": 1}, "out of proportion"),
+    "parquet levels": ("a.parquet", lambda: parquet_levels([1.0, None], b"x"), {"labels_last": 1},
+                       "not a readable Parquet file"),
+    "parquet levels of a list": ("a.parquet", lambda: parquet_levels([[1.0, None], [2.0]], b"element"),
+                                 {"labels_last": 1}, "not a readable Parquet file"),
+    "feather offsets": ("a.feather", feather_offsets, {"labels_last": 1}, "is damaged"),
+    "parquet lists": ("a.parquet", lambda: parquet_lists(1000, 40_000), {"labels_last": 1}, "out of proportion"),
     "digits in csv": ("a.csv", among_numbers("1." + DIGITS + "x"), {"labels_last": 1}, "in row 1"),
     "infinite digits in csv": ("a.csv", among_numbers(DIGITS), {"labels_last": 1}, "in row 1"),
     "digits of a label": ("a.csv", f"x,l\n1,{DIGITS[:200]}\n", {"labels_last": 1}, "non-binary label"),

@@ -335,6 +335,70 @@ def test_a_row_number_beyond_those_of_excel(tmp_path):
         read(changed, labels_last=1)
 
 
+def sheet_of(folder, rows):
+    """Return an Excel file whose sheet has the names x and l, and rows of XML."""
+    with zipfile.ZipFile(sheet(folder / "whole.xlsx", [["x", "l"]])) as source:
+        parts = {name: source.read(name) for name in source.namelist()}
+    with zipfile.ZipFile(folder / "set.xlsx", "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part.replace(b"</sheetData>", f"{rows}</sheetData>".encode()))
+    return folder / "set.xlsx"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '<row r="3"><c r="A3"><v>2</v></c></row><row r="2"><c r="A2"><v>1</v></c></row>',
+        '<row r="2"><c r="A2"><v>1</v></c></row><row r="2"><c r="A2"><v>2</v></c></row>',
+        '<row r="2"><c r="B2"><v>1</v></c><c r="A2"><v>1</v></c></row>',
+        '<row r="2"><c r="A2"><v>1</v></c><c r="B2"><v>1</v></c><c r="B2"><v>0</v></c></row>',
+        '<row r="2"><c r="A7"><v>1</v></c><c r="B2"><v>1</v></c></row>',
+    ],
+)
+def test_rows_and_cells_of_a_sheet_that_are_not_in_order_are_refused(tmp_path, rows):
+    """openpyxl leaves them out."""
+    with pytest.raises(DatasetError, match="out of order"):
+        read(sheet_of(tmp_path, rows), label_columns="l")
+
+
+def test_rows_and_cells_of_a_sheet_without_places_or_with_gaps(tmp_path):
+    rows = (
+        '<row r="3"><c r="A3"><v>4</v></c><c r="B3"><v>0</v></c></row><row><c><v>5</v></c><c r="B4"><v>1</v></c></row>'
+    )
+    raw = read(sheet_of(tmp_path, rows), label_columns="l")
+    assert (raw.X["x"].tolist(), raw.Y.tolist()) == ([4, 5], [[0], [1]])
+
+
+def test_what_openpyxl_warns_of_is_no_matter_of_the_reader(tmp_path, recwarn):
+    """A date that no calendar has is an error value in its cell."""
+    from datetime import date
+
+    path, changed = tmp_path / "set.xlsx", tmp_path / "changed.xlsx"
+    sheet(path, [["day", "l"], [date(2024, 1, 31), 0], [date(2024, 2, 1), 1], [date(2024, 2, 2), 0]])
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(changed, "w") as other:
+        for name in archive.namelist():
+            other.writestr(name, archive.read(name).replace(b"<v>45323</v>", b"<v>-9999999</v>"))
+    raw = content(changed, label_columns="l")
+    assert raw.X["day"].tolist() == ["2024-01-31 00:00:00", "#VALUE!", "2024-02-02 00:00:00"]
+    assert not recwarn.list
+
+
+def test_a_name_that_occurs_twice_in_an_object_of_json(tmp_path):
+    for rows, line in (('[{"x": 1, "l": 0, "x": 2}]', None), ('{"x": 1, "l": 0}\n{"x": 1, "x": 1, "l": 1}', 2)):
+        with pytest.raises(DatasetError, match="'x' occurs twice") as caught:
+            read(write(tmp_path, "set.json", rows), label_columns="l")
+        assert caught.value.line == line
+
+
+def test_identifiers_of_many_digits_in_json_stay_different(tmp_path):
+    first, second = 2**53, 2**53 + 1  # the same as floats
+    rows = [{"id": first, "x": 1, "tag": second}, {"id": second, "x": 2, "tag": first}, {"id": first, "x": 3}]
+    path = write(tmp_path, "set.json", json.dumps(rows))
+    raw = read(path, tags="tag", groups="id")
+    assert raw.groups.tolist() == [0, 1, 0]
+    assert raw.label_names == [str(first), str(second)]
+
+
 @pytest.mark.parametrize("kind", ["csv", "json", "xlsx", "parquet", "frame"])
 def test_numbers_as_values_of_labels(kind, tmp_path):
     frame = pd.DataFrame({"x": np.ravel(X), "sign": [-1, 1, 1, -1], "one": [1, None, 1, None], "both": [1, 0, 0, 1]})

@@ -188,6 +188,26 @@ def test_mat_that_announces_more_than_it_has(write):
     refused("1000000 x 1000000 entries", write(mat_file(data, target), "set.mat"))
 
 
+def test_mat_with_more_than_is_read(write):
+    """What would be left out without a word is refused: an imaginary part, a second variable in one element."""
+    target = mat_variable("target", 6, Y.shape, (2, Y.tobytes("F")))
+    real = (9, X.astype("<f8").tobytes("F"))
+    data = mat_variable("data", 6, X.shape, real)
+    np.testing.assert_array_equal(read(write(mat_file(data, target), "set.mat")).X, X)
+    refused(
+        "not a readable MATLAB file", write(mat_file(mat_variable("data", 6, X.shape, real, real), target), "set.mat")
+    )
+    refused("not a readable MATLAB file", write(mat_file(mat_element(15, zlib.compress(data + target))), "set.mat"))
+    columns = [(5, np.array(part, "<i4").tobytes()) for part in ([0, 1], [0, 1, 2, 2])]
+    for further in ([], [(9, np.ones(2).tobytes())]):
+        parts = [*columns, (9, np.array([1.0, 2]).tobytes()), *further]
+        path = write(mat_file(mat_variable("data", 5, (4, 3), *parts, nonzero=2), target), "set.mat")
+        if further:
+            refused("not a readable MATLAB file", path)
+        else:
+            np.testing.assert_array_equal(read(path).X.toarray()[:2], [[1, 0, 0], [0, 2, 0]])
+
+
 def test_mat_bomb_inside(write):
     """The variable named is small, another one of 8 MB of zeros is packed into some kilobytes."""
     path = write({"data": X, "target": Y, "other": np.zeros((1000, 1000))}, "set.mat")

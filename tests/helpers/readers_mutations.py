@@ -26,6 +26,8 @@ Y = np.array([[1, 0], [0, 1], [1, 1], [0, 0], [1, 0]], dtype=np.uint8)
 CSV = "height,width,depth,sun,rain\n" + "".join(
     ",".join(map(str, [*x, *y])) + "\n" for x, y in zip(X.tolist(), Y.tolist(), strict=True)
 )
+COMMAS = "width;price;town;sun;rain\n1,5;1.234,50;Köln;1;0\n-2;1.000;Łódź;0;1\n,5;3;;1;1\n0,25;12,5;Köln;0;0\n"
+RAGGED = CSV.replace("3,4,0,", "3,4,0,7,8,", 1).replace("0,1,1,", "0,", 1)
 QUOTED = 'town,"size, m",note,sun,rain\n' + "".join(
     f'"{town}",{size},"said ""{k}"",\n\nno more",{k % 2},{(k + 1) % 2}\n'
     for k, (town, size) in enumerate([("Köln", 1.5), ("Łódź, old", 2), ("NA", "?"), ("Köln", 7e-3), ("x;y", -4)])
@@ -35,26 +37,34 @@ XC = "4 3 2\n0,1 0:0.5 2:-1\n1 1:1\n\n0 0:1 1:2 2:3\n"
 TOKENS = [b"nan", b"inf", b"-1", b"1e999", b"0x1f", b"1_0", b"?", b"'", b'"', b"{", b"}", b",", b";", b"\t", b"%",
           b"\\", b"@data\n", b"@attribute q {a,b}\n", b"\n", b"\r", b"\x00", b"\x1b[2J", b"\xff", b"\xe2\x80\xae", b":",
           b"#", b"9" * 400, b" " * 400, b"2147483648", b"99999999999999999999", b"<label/>", b"&amp;", b"<!DOCTYPE x>",
-          b"<?xml version='1.0' encoding='utf-7'?>", b"-C 9", b"\xef\xbb\xbf"]  # fmt: skip
+          b"<?xml version='1.0' encoding='utf-7'?>", b"-C 9", b"\xef\xbb\xbf", b"\xff\xfe", b"\x00" * 9]  # fmt: skip
 EXTREMES = [0, -1, 1, 10, 2**31 - 1, -(2**31), 2**16, 100, 2**24]
 
 
-def mat(compressed: bool, sparse: bool = False) -> bytes:
+def mat(compressed: bool = False, sparse: bool = False, version: str = "5") -> bytes:
     """Return a .mat file of ``X`` and ``Y``."""
     buffer = io.BytesIO()
     data = sp.csc_matrix(X) if sparse else X
     target = sp.csc_matrix(Y.astype(float)) if sparse else Y.T
-    scipy.io.savemat(buffer, {"data": data, "target": target}, do_compression=compressed)
+    scipy.io.savemat(buffer, {"data": data, "target": target}, do_compression=compressed, format=version)
     return buffer.getvalue()
 
 
-def parquet() -> bytes:
-    """Return a Parquet file of ``X`` and ``Y``."""
+def typed(kind: str, **options: object) -> bytes:
+    """Return a Parquet or Feather file: numbers, truth values, dates, texts, categories, lists of texts and vectors."""
     import pandas as pd
 
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
+        day=pd.to_datetime(["2024-01-31", "2024-02-01", None, "1999-12-31", "2024-01-31"]),
+        town=["Köln", "Łódź", None, "x;y", "Köln"],
+        size=pd.Categorical(["s", "m", "s", None, "l"]),
+        words=[["so", "quiet"], ["loud"], None, [], ["loud", "song"]],
+        place=[[1.5, 2], [0, -1], [3, 4e9], [1, 1], [2, 7]],
+        sun=Y[:, 0].astype(bool),
+        rain=Y[:, 1],
+    )
     buffer = io.BytesIO()
-    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sun=Y[:, 0].astype(bool), rain=Y[:, 1])
-    frame.to_parquet(buffer, index=False)
+    getattr(frame, f"to_{kind}")(buffer, **options)
     return buffer.getvalue()
 
 
@@ -82,7 +92,10 @@ def excel() -> bytes:
 
 
 def seeds() -> dict[str, tuple[str, bytes, dict[str, object]]]:
-    """Return for each kind the file name, the content and the reader options of a sound file."""
+    """Return for each kind the file name, the content and the reader options of a sound file.
+
+    "mat 4" is sound, too, and refused.
+    """
     import pandas as pd
 
     last = {"labels_last": 2}
@@ -92,23 +105,30 @@ def seeds() -> dict[str, tuple[str, bytes, dict[str, object]]]:
     tags = {"tags": "tags", "plan": True}
     items = pd.DataFrame({"id": [7, 7, 8, 9], "size": [1, 1, None, 3], "tag": ["war", "noir", "drama", "war"]})
     lists = [["war", "drama"], ["war"], [], ["drama"], ["war", "noir"]]
+    west = QUOTED.replace("Łódź", "Málaga").encode("cp1252")
     return {
         "arff dense": ("a.arff", DENSE.encode(), dense),
         "arff meka": ("a.arff", meka.encode(), {}),
         "arff sparse": ("a.arff", sparse.encode(), {}),
         "xml": ("a.xml", XML.replace("hail", "dry").encode(), {}),
-        "mat plain": ("a.mat", mat(False), {}),
-        "mat compressed": ("a.mat", mat(True), {}),
-        "mat sparse": ("a.mat", mat(False, sparse=True), {}),
+        "mat plain": ("a.mat", mat(), {}),
+        "mat compressed": ("a.mat", mat(compressed=True), {}),
+        "mat sparse": ("a.mat", mat(sparse=True), {}),
+        "mat 4": ("a.mat", mat(version="4"), {}),
         "csv": ("a.csv", CSV.encode(), last),
         "csv quoted": ("a.csv", QUOTED.encode(), last),
         "tsv": ("a.tsv", CSV.replace(",", "\t").encode(), last),
-        "gz": ("a.arff.gz", DENSE.encode(), dense),
-        "bz2": ("a.csv.bz2", CSV.encode(), last),
-        "xz": ("a.svm.xz", SVM.encode(), {}),
+        "semicolons": ("a.csv", CSV.replace(",", ";").encode(), last),
+        "decimal commas": ("a.csv", COMMAS.encode("utf-8-sig"), {**last, "decimal": ","}),
+        "no header": ("a.csv", CSV.partition("\n")[2].replace("\n", "\r\n").encode(), {**last, "header": False}),
+        "lines to skip": ("a.csv", RAGGED.encode(), {**last, "on_bad_lines": "skip"}),
+        "cp1252": ("a.csv", west, {**last, "encoding": "cp1252"}),
         "svmlight": ("a.svm", SVM.encode(), {}),
         "xc": ("a.txt", XC.encode(), {}),
-        "parquet": ("a.parquet", parquet(), last),
+        "parquet": ("a.parquet", typed("parquet", index=False), last),
+        "parquet plain": ("a.parquet", typed("parquet", index=False, compression=None, use_dictionary=False), last),
+        "feather": ("a.feather", typed("feather", compression="lz4"), last),
+        "feather plain": ("a.feather", typed("feather", compression="uncompressed"), last),
         "json": ("a.json", people().to_json(orient="records", force_ascii=False).encode(), tags),
         "json lines": ("a.jsonl", people().assign(tags=lists).to_json(orient="records", lines=True).encode(), tags),
         "tags": ("a.csv", people().to_csv(index=False).encode(), tags),
@@ -127,7 +147,7 @@ def _position(rng: Random, content: bytes) -> int:
 
 def _slice(rng: Random, content: bytes) -> tuple[int, int]:
     start = _position(rng, content)
-    return start, min(len(content), start + rng.choice([1, 2, 4, 8, 40]))
+    return start, min(len(content), start + rng.choice([1, 2, 4, 8, 40, 400]))
 
 
 def _flip(rng: Random, content: bytes) -> bytes:
@@ -228,11 +248,7 @@ def _recompressed(rng: Random, content: bytes) -> bytes:
     return header + b"".join(struct.pack("<II", kind, len(body)) + body for kind, body in parts)
 
 
-PACK: dict[str, Callable[[bytes], bytes]] = {
-    "gz": lambda content: gzip.compress(content, mtime=0),
-    "bz2": bz2.compress,
-    "xz": lzma.compress,
-}
+PACKS: list[Callable[[bytes], bytes]] = [lambda content: gzip.compress(content, mtime=0), bz2.compress, lzma.compress]
 
 
 def _rezipped(rng: Random, content: bytes) -> bytes:
@@ -254,15 +270,16 @@ def _rezipped(rng: Random, content: bytes) -> bytes:
 def mutant(kind: str, number: int, content: bytes) -> bytes:
     """Return the changed file ``number`` of a kind; the same for ever.
 
-    Compressed content is changed before or after it is compressed.
+    One of four is compressed, and changed before or after.
     """
     rng = Random(f"{kind} {number}")
-    if kind in PACK:
-        inside = rng.random() < 0.5
-        packed = PACK[kind](changed(rng, content) if inside else content)
-        return packed if inside else changed(rng, packed)
+    pack = rng.choice(PACKS) if rng.random() < 0.25 else None
+    if pack and rng.random() < 0.5:
+        return changed(rng, pack(content))
     if kind == "excel" and rng.random() < 0.8:
-        return _rezipped(rng, content)
-    if kind == "mat compressed" and rng.random() < 0.5:
-        return _recompressed(rng, content)
-    return changed(rng, content)
+        content = _rezipped(rng, content)
+    elif kind == "mat compressed" and rng.random() < 0.5:
+        content = _recompressed(rng, content)
+    else:
+        content = changed(rng, content)
+    return pack(content) if pack else content

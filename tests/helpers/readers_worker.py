@@ -10,19 +10,23 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 MEMORY_LIMIT = 3 * 2**30  # address space of the worker
-SECONDS_PER_JOB = 120  # only ends what would hang
+CPU_SECONDS = 10  # of one job; a worker that needs more is ended
+SECONDS_PER_JOB = 120  # only ends what would hang without computing
 
 
 def run_jobs(jobs: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
     """Return per job its ``outcome`` (ok, refused, escape, died), ``message``, and ``peak_mb``.
 
     A job is ``{"path": ..., "options": {...}}`` for :func:`multilab.datasets.read` or
-    ``{"card": folder, "name": ...}``; ``{"kill": True}`` ends the worker as a crash would.
+    ``{"card": folder, "name": ...}``; ``{"kill": True}`` ends the worker as a crash would. With ``"compare": True`` the
+    values are compared with those of another library: the outcome is ok, escape, or unread if that cannot read it. With
+    ``"small_chunks": True`` this and the following jobs read CSV files in chunks of two or three rows.
     """
     listing = folder / "jobs.json"
     listing.write_text(json.dumps(list(jobs)), "utf-8")
@@ -119,16 +123,29 @@ def read_file(path: str, options: dict[str, Any]) -> str:
 
 def do(job: dict[str, Any]) -> tuple[str, str]:
     """Return the outcome of one job and its message."""
-    from multilab.datasets import DatasetError, card
+    from multilab.datasets import DatasetError, DatasetWarning, card, csv_files
 
     if "kill" in job:
         os.abort()
+    if "small_chunks" in job:
+        assert csv_files._CHUNK_CELLS > csv_files._CHUNK_ROWS  # the names are those of today
+        assert csv_files._BLOCK
+        csv_files._CHUNK_CELLS, csv_files._CHUNK_ROWS, csv_files._BLOCK = 16, 2, 32
+    if "compare" in job:
+        from helpers.readers_oracles import other_values
+
+        wrong = other_values(job["path"], job["options"])
+        return ("unread", "") if wrong is None else ("escape", f"other values: {wrong}") if wrong else ("ok", "")
     try:
         if "card" in job:
             os.environ["MULTILAB_CARDS"] = job["card"]
             card(job["name"])
             return "ok", ""
-        wrong = read_file(job["path"], job["options"])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warnings.simplefilter("ignore", DatasetWarning)
+            wrong = read_file(job["path"], job["options"])
+        wrong = wrong or ", ".join(f"{each.category.__name__}: {each.message}" for each in caught)
         return ("escape", f"not a valid data set: {wrong}") if wrong else ("ok", "")
     except DatasetError as error:
         wrong = check_message(error, job)
@@ -140,17 +157,18 @@ def do(job: dict[str, Any]) -> tuple[str, str]:
 def main(listing: str, first: str) -> None:
     import resource
     import signal
-    import warnings
 
     import multilab.datasets.dataset
     import multilab.datasets.parquet  # noqa: F401 (imported before the memory is measured)
 
-    warnings.simplefilter("ignore")
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process even inside compiled code
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_DFL)  # ends the process even inside compiled code
     for job in json.loads(Path(listing).read_text("utf-8"))[int(first) :]:
         signal.alarm(SECONDS_PER_JOB)
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
         peak_mb(reset=True)
         outcome, message = do(job)
         print(json.dumps({"outcome": outcome, "message": message, "peak_mb": peak_mb()}), flush=True)

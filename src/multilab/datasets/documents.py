@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from xml.parsers import expat
 
 import pandas as pd
 
-from multilab.core.files import PathLike, parse_json
+from multilab.core.files import PathLike
 from multilab.core.messages import pip_install
 from multilab.core.text import excerpt
 from multilab.datasets.columns import dropped_note, positions_left
@@ -106,18 +108,10 @@ def read_excel(
                 raise too_large(path, most, limits)
             for part in archive.infolist():
                 with archive.open(part) as stream:
-                    _refuse_document_type(stream.read(part.file_size + 1), path)
-        sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
-        sheet.reset_dimensions()  # what the file declares may be anything
-        cells, checked, rows = 0, 0, list[list[Any]]()
-        for row in sheet.iter_rows(values_only=True):
-            cells += len(row) + 1
-            if cells > checked:  # a single cell far to the right makes a row wide
-                require_cells(cells, 1, "the table", path, limits)
-                checked = 2 * cells
-            if len(rows) == _MOST_ROWS:  # a row with a wrong number: openpyxl fills the gap before it
-                raise DatasetError(f"a row beyond the {_MOST_ROWS:,} of Excel", path)
-            rows.append(list(row))
+                    _check_xml(stream.read(part.file_size + 1), path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles, and of dates that no calendar has, which are "#VALUE!"
+            rows = _sheet_rows(load_workbook(io.BytesIO(content), read_only=True, data_only=True), path, limits)
     except DatasetError:
         raise
     except Exception as error:  # openpyxl raises whatever a damaged part happens to cause
@@ -149,6 +143,22 @@ def read_excel(
     return Rows(frame, (*notes, *dropped_note(reading.dropped, list(columns))))
 
 
+def _sheet_rows(workbook: Any, path: PathLike, limits: Limits) -> list[list[Any]]:
+    """Return the cells of the first sheet."""
+    sheet = workbook.worksheets[0]
+    sheet.reset_dimensions()  # what the file declares may be anything
+    cells, checked, rows = 0, 0, list[list[Any]]()
+    for row in sheet.iter_rows(values_only=True):
+        cells += len(row) + 1
+        if cells > checked:  # a single cell far to the right makes a row wide
+            require_cells(cells, 1, "the table", path, limits)
+            checked = 2 * cells
+        if len(rows) == _MOST_ROWS:  # a row with a wrong number: openpyxl fills the gap before it
+            raise DatasetError(f"a row beyond the {_MOST_ROWS:,} of Excel", path)
+        rows.append(list(row))
+    return rows
+
+
 def _frame(
     columns: Mapping[str, Sequence[Any]],
     path: PathLike,
@@ -160,7 +170,7 @@ def _frame(
     names = list(columns)
     kept = [names[j] for j in positions_left(names, reading.dropped, path)]
     try:
-        frame = pd.DataFrame({name: _cells(columns[name]) for name in kept})
+        frame = pd.DataFrame({name: _cells(columns[name], name.strip() in text_columns) for name in kept})
     except (OverflowError, ValueError) as error:
         raise DatasetError(f"not a table of numbers and texts ({excerpt(str(error))})", path) from None
     return tidy(frame, path, limits, text_columns)
@@ -170,7 +180,7 @@ def _objects(text: str, path: PathLike) -> tuple[list[Any], Sequence[int]]:
     """Return the objects, and the line of each; of an array their numbers."""
     try:
         if text.lstrip()[:1] == "[":
-            rows = parse_json(text)
+            rows = _parsed(text)
             return rows, range(1, len(rows) + 1)
     except ValueError as error:
         raise DatasetError(f"not readable as JSON ({error})", path) from None
@@ -178,13 +188,28 @@ def _objects(text: str, path: PathLike) -> tuple[list[Any], Sequence[int]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                rows.append(parse_json(line))
+                rows.append(_parsed(line))
             except ValueError as error:
                 raise DatasetError(f"not readable as JSON, one object per line ({error})", path, number) from None
             lines.append(number)
     if not rows:
         raise DatasetError("the table has no row", path)
     return rows, lines
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except RecursionError:  # a text of 100,000 "["
+        raise ValueError("nested too deeply") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        name = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the name '{excerpt(name)}' occurs twice in an object")
+    return row
 
 
 def _refuse_half_characters(row: dict[str, Any], path: PathLike, line: int) -> None:
@@ -195,29 +220,47 @@ def _refuse_half_characters(row: dict[str, Any], path: PathLike, line: int) -> N
         raise DatasetError(f"{half} is half of a character: write both halves, or remove it", path, line) from None
 
 
-def _cells(cells: Sequence[Any]) -> pd.Series:
+def _cells(cells: Sequence[Any], as_text: bool) -> pd.Series:
     """Return a column: of numbers where all present cells are numbers or truth values, else of objects."""
     present = [cell for cell in cells if cell is not None]
-    if present and all(isinstance(cell, bool | int | float) for cell in present):
-        return pd.Series([None if cell is None else float(cell) for cell in cells], dtype="float64")
-    return pd.Series(list(cells), dtype=object)
+    if not present or not all(isinstance(cell, bool | int | float) for cell in present):
+        return pd.Series(list(cells), dtype=object)
+    if as_text:  # a float would change identifiers of more than 15 digits
+        return pd.Series([int(cell) if isinstance(cell, bool) else cell for cell in cells], dtype=object)
+    return pd.Series([None if cell is None else float(cell) for cell in cells], dtype="float64")
 
 
-def _refuse_document_type(content: bytes, path: PathLike) -> None:
-    """Refuse XML with a document type, in any encoding, before an entity is expanded; let pass what is no XML."""
-    parser = expat.ParserCreate()
+def _check_xml(content: bytes, path: PathLike) -> None:
+    """Refuse XML with a document type, in any encoding, before an entity is expanded; let pass what is no XML.
+
+    Of a sheet refuse rows and cells that are not in order: openpyxl would leave them out.
+    """
+    from openpyxl.utils.cell import coordinate_to_tuple
+
+    parser, kinds, row, column = expat.ParserCreate(), set[str](), 0, 0
 
     def refuse(*_: object) -> None:
         raise DatasetError("a document type is refused", path)
 
-    def stop(*_: object) -> None:
-        raise StopIteration  # a document type comes before the root
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal row, column
+        kind, before = name.rpartition(":")[2], (row, column)
+        kinds.add(kind)
+        if "worksheet" not in kinds or row > _MOST_ROWS:
+            raise StopIteration  # a document type comes before the root; `_sheet_rows` refuses such a row
+        if kind == "row":
+            row, column = int(float(attributes.get("r", row + 1))), 0
+        elif kind == "c":
+            place = attributes.get("r")
+            row, column = coordinate_to_tuple(place) if place else (row, column + 1)
+        if (kind == "row" and row <= before[0]) or (kind == "c" and (row != before[0] or column <= before[1])):
+            raise DatasetError(f"row {row} of a sheet is out of order: save the file again in Excel", path)
 
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = stop
+    parser.StartElementHandler = start
     try:
         parser.Parse(content, True)
     except DatasetError:
         raise
-    except (StopIteration, expat.ExpatError, LookupError, ValueError):  # the last two: an encoding unknown to Python
+    except (StopIteration, expat.ExpatError, LookupError, ValueError):  # of ValueError an encoding unknown to Python
         pass

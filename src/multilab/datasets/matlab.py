@@ -145,16 +145,23 @@ class _Variable:
         """Return the matrix, after a check of every size and index."""
         parts = islice(_elements(self.body, self.order), 3, None)
         if self.kind == "dense":
-            return _array(parts, self.order, _NUMBERS).reshape(self.shape, order="F")
+            values = _array(parts, self.order, _NUMBERS)
+            self._require_end(parts)
+            return values.reshape(self.shape, order="F")
         rows = _array(parts, self.order, _INTEGERS).astype(np.int64)
         starts = _array(parts, self.order, _INTEGERS).astype(np.int64)
         values = _array(parts, self.order, _NUMBERS).astype(np.float64)
+        self._require_end(parts)
         # SciPy's own check accepts decreasing starts if the last one is 0, or if their differences overflow.
         if not len(starts) or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
             raise ValueError(f"the column pointers of {self.name} are wrong")
         matrix = sp.csc_array((values[: starts[-1]], rows[: starts[-1]], starts), shape=self.shape)
         matrix.check_format(full_check=True)
         return matrix
+
+    def _require_end(self, parts: Iterator[tuple[int, memoryview]]) -> None:
+        if next(parts, None) is not None:  # such as an imaginary part, which the flags deny
+            raise ValueError(f"{self.name} has more parts than a matrix of real numbers")
 
 
 def _variables(
@@ -177,7 +184,10 @@ def _variables(
                 raise too_large(path, most, limits)
             if not stream.eof:
                 raise ValueError("a compressed variable is truncated")
-            kind, body = next(_elements(inner, order), (0, inner))
+            inside = list(islice(_elements(inner, order), 2))
+            if len(inside) != 1:
+                raise ValueError("a compressed element does not hold one variable")
+            kind, body = inside[0]
         if kind != _MATRIX:
             raise ValueError(f"an element of type {kind} in place of a variable")
         if len(names) == _MAX_VARIABLES:

@@ -46,14 +46,13 @@ def read_parquet(
     """
     content = read_bytes(path, limits)
     try:
-        schema, rows, numbers = _about(content, kind)
+        schema, rows = _about(content, kind, path, limits)
         width = len(schema.names)
         require_cells(rows, width, "the table", path, limits)
         if not rows:
             raise DatasetError("the table has no row", path)
         if width > limits.max_columns:
             raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
-        require_cells(numbers, 1, "the table", path, limits)  # lists may be long
         names = schema.names  # every access builds the list again
         index = index_names(schema, names)
         kept = [j for j in positions_left(names, reading.dropped, path) if names[j] not in index]
@@ -61,7 +60,7 @@ def read_parquet(
         for j in kept:
             if names[j] not in text_columns:  # those are text, whatever they hold
                 require_numbers(schema.field(j), path)
-        table = _read(content, kind, [names[j] for j in kept])
+        table = _read(content, kind, [names[j] for j in kept], path, limits)
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, DatasetError):
             raise
@@ -98,26 +97,42 @@ def tidy_rows(
     return tidy(frame, path, limits, {*text_columns, *texts})
 
 
-def _about(content: bytes, kind: str) -> tuple[pa.Schema, int, int]:
-    """Return the columns of a file, its number of rows, and the number of values in it."""
-    if kind == "feather":
-        with pa.ipc.open_file(BufferReader(content)) as opened:
-            batches = [opened.get_batch(k) for k in range(opened.num_record_batches)]
-            return opened.schema, sum(batch.num_rows for batch in batches), sum(batch.nbytes // 8 for batch in batches)
-    file = parquet.ParquetFile(BufferReader(content))
-    about = file.metadata
-    groups = (about.row_group(group) for group in range(about.num_row_groups))
-    numbers = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
-    return file.schema_arrow, about.num_rows, numbers
+def _about(content: bytes, kind: str, path: PathLike, limits: Limits) -> tuple[pa.Schema, int]:
+    """Return the columns of a file, and its number of rows."""
+    if kind == "parquet":
+        file = parquet.ParquetFile(BufferReader(content))
+        return file.schema_arrow, file.metadata.num_rows
+    with pa.ipc.open_file(BufferReader(content)) as opened:
+        batches = [opened.get_batch(k) for k in range(opened.num_record_batches)]
+        # `nbytes` follows offsets, which are not checked yet
+        size = sum(batch.get_total_buffer_size() for batch in batches)
+        require_cells(size // 8, 1, "the table", path, limits)
+        return opened.schema, sum(batch.num_rows for batch in batches)
 
 
-def _read(content: bytes, kind: str, names: Sequence[str]) -> pa.Table:
+def _read(content: bytes, kind: str, names: Sequence[str], path: PathLike, limits: Limits) -> pa.Table:
     if kind == "feather":
         return feather.read_table(BufferReader(content), columns=list(names))
     schema = parquet.read_schema(BufferReader(content))
     # Repeated text expands without bound unless it is read as codes.
     strings = [field.name for field in schema if is_string(field.type)]
-    return parquet.ParquetFile(BufferReader(content), read_dictionary=strings).read(columns=list(names))
+    file = parquet.ParquetFile(BufferReader(content), read_dictionary=strings)
+    if lists := [name for name in names if types.is_nested(schema.field(name).type)]:
+        require_cells(_values(file, lists), 1, "the table", path, limits)
+    return file.read(columns=list(names))
+
+
+def _values(file: parquet.ParquetFile, lists: Sequence[str]) -> int:
+    """Return the number of values in columns of lists, which may be long."""
+    inside = tuple(f"{name}." for name in lists)
+    leaves = [j for j in range(len(file.schema)) if file.schema.column(j).path.startswith(inside)]
+    count = 0
+    for group in range(file.num_row_groups):
+        # pyarrow 25 ends the process at `column` where the metadata is damaged, but raises where a row is read
+        next(file.iter_batches(1, row_groups=[group], columns=list(lists)), None)
+        about = file.metadata.row_group(group)
+        count += sum(about.column(j).num_values for j in leaves)
+    return count
 
 
 def is_string(kind: Any) -> bool:
