@@ -1,4 +1,4 @@
-"""Reading ARFF files into arrays, against liac-arff, and CSV files, against pandas.
+"""Reading ARFF files into arrays, against liac-arff, and tables, against pandas and pyarrow.
 
     MULTILAB_DATA=... python benchmarks/reading.py [--rows 1000000]
 
@@ -6,9 +6,10 @@ Files are decompressed first. liac-arff gets each of its documented return types
 and the fastest that yields the same arrays is taken: dense rows as DENSE or DENSE_GEN, sparse rows as COO, LOD or
 LOD_GEN, made into an array or CSR matrix in the shortest way we know. Without data, a file like scene's is simulated.
 
-A CSV file of 70 columns is read by ``pandas.read_csv`` and by ``multilab.datasets.read``, in turn, each time in a
-process of its own: its CPU time, which other work on the machine disturbs less than seconds, and its peak memory above
-that of the imports. The least of several is taken.
+Tables are read by a peer and by ``multilab.datasets.read``, in turn, each time in a process of its own: its CPU time,
+which other work on the machine disturbs less than seconds, and its peak memory above that of the imports. The least of
+several is taken. The peer of CSV files is ``pandas.read_csv``, that of Parquet files is pyarrow's ``read_table`` with
+``to_pandas``; neither checks, classifies or digests anything.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ READ = """
 import hashlib, json, sys, time
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 from multilab.datasets import read
 reader, path, labels = sys.argv[1], sys.argv[2], int(sys.argv[3])
 def memory(field):
     return int(next(line for line in open("/proc/self/status") if line.startswith(field)).split()[1]) * 1024
 open("/proc/self/clear_refs", "w").write("5")
 before, start = memory("VmRSS"), time.process_time()
-table = read(path, labels_last=labels) if reader == "multilab" else pd.read_csv(path)
+if reader == "multilab":
+    table = read(path, labels_last=labels)
+else:
+    table = pd.read_csv(path) if path.endswith(".csv") else pyarrow.parquet.read_table(path).to_pandas()
 seconds, peak = time.process_time() - start, memory("VmHWM") - before
 numbers = (table.X if reader == "multilab" else table).iloc[:, :60].to_numpy()
 digest = hashlib.sha256(np.ascontiguousarray(numbers[:1000], dtype=float)).hexdigest()
@@ -168,47 +173,59 @@ def against_liac(name: str, folder: Path, repeats: int) -> Line:
     return Line(claim, value, check=check)
 
 
-def csv_file(folder: Path, rows: int, text: bool) -> Path:
-    """Write a CSV file of numbers and labels; with text, two of the columns hold categories."""
+def table_file(folder: Path, rows: int, columns: int = COLUMNS, text: bool = False, parquet: bool = False) -> Path:
+    """Write a file of numbers and labels; with text, two of the columns hold categories."""
     import pandas as pd
 
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(rows, COLUMNS - LABELS)) * 10).add_prefix("x")
+    table = pd.DataFrame(rng.normal(size=(rows, columns - LABELS)) * 10).add_prefix("x")
     if text:
         table["x63"] = rng.choice([f"town {k}" for k in range(40)], rows)
         table["x64"] = rng.choice(["red", "blue", "dark green"], rows)
     labels = pd.DataFrame(rng.integers(0, 2, (rows, LABELS))).add_prefix("l")
-    path = folder / f"{'text' if text else 'numbers'}.csv"
-    pd.concat([table, labels], axis=1).to_csv(path, index=False, float_format="%.6g")
+    table = pd.concat([table, labels], axis=1)
+    path = folder / ("table.parquet" if parquet else "table.csv")
+    if parquet:
+        table.to_parquet(path, index=False)
+    else:
+        table.to_csv(path, index=False, float_format="%.6g")
     return path
 
 
-def against_pandas(folder: Path, rows: int, text: bool, repeats: int) -> list[Line]:
-    """Return the lines of a CSV file: CPU time to that of pandas, and peak memory to the size of the file."""
-    path = csv_file(folder, rows, text)
-    found: dict[str, list[list[Any]]] = {"pandas": [], "multilab": []}
+def against_peer(path: Path, what: str, repeats: int, at_most: float, memory: float | None = None) -> list[Line]:
+    """Return the lines of a table: CPU time to that of the peer; with a goal, peak memory to the size of the file."""
+    found: dict[str, list[list[Any]]] = {"peer": [], "multilab": []}
     for _ in range(repeats):
         for reader, results in found.items():
             command = [sys.executable, "-W", "ignore", "-c", READ, reader, str(path), str(LABELS)]
             results.append(json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout))
     (theirs, _, one), (ours, peak, other) = (list(map(min, zip(*found[name], strict=True))) for name in found)
-    what = f"a CSV file of {rows} x {COLUMNS}{', two columns of them text' if text else ' numbers'}"
     ratio, size = ours / theirs, peak / path.stat().st_size
-    path.unlink()
-    check = "identical numbers in 1000 rows" if one == other else "DIFFERENT numbers"
+    peer = "pandas.read_csv" if path.suffix == ".csv" else "pyarrow"
+    check = "identical numbers" if one == other else "DIFFERENT numbers"
     value = f"{ratio:.2f}x ({1e3 * ours:.0f} ms to {1e3 * theirs:.0f} ms)"
-    goals: list[tuple[str, bool | None]] = (
-        [("", None)] * 2 if text else [("<= 1.5x", ratio <= 1.5), ("<= 3x", size <= 3)]
-    )
-    return [
-        Line(f"CPU time of multilab to that of pandas.read_csv, {what}", value, *goals[0], check=check),
-        Line(f"peak memory to the size of the file, {what}", f"{size:.2f}x ({peak / 2**20:.0f} MiB)", *goals[1]),
-    ]
+    claim = f"CPU time of multilab to that of {peer}, {what}"
+    lines = [Line(claim, value, f"<= {at_most}x", ratio <= at_most, check=check)]
+    if memory is not None:
+        value = f"{size:.2f}x ({peak / 2**20:.0f} MiB)"
+        lines.append(Line(f"peak memory to the size of the file, {what}", value, f"<= {memory:g}x", size <= memory))
+    return lines
+
+
+def tables(folder: Path, rows: int, repeats: int) -> list[Line]:
+    """Return the lines of all tables."""
+    shape = f"{rows} x {COLUMNS}"
+    numbers, texts = f"a CSV file of {shape} numbers", f"a CSV file of {shape}, two columns of them text"
+    lines = against_peer(table_file(folder, rows), numbers, repeats, 1.3, 3)
+    lines += against_peer(table_file(folder, rows, text=True), texts, repeats, 1.5, 3)
+    lines += against_peer(table_file(folder, rows, parquet=True), f"a Parquet file of {shape} numbers", repeats, 1)
+    wide = table_file(folder, 60, 100_000)
+    return lines + against_peer(wide, "a CSV file of 60 x 100000 numbers", min(repeats, 2), 1)
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, default=100_000, help="of the CSV files")
+    parser.add_argument("--rows", type=int, default=100_000, help="of the tables")
     parser.add_argument("--repeats", type=int, default=7)
     chosen = parser.parse_args(argv)
     try:
@@ -219,8 +236,7 @@ def main(argv: list[str] | None = None) -> None:
         names = list(SETS) if os.environ.get("MULTILAB_DATA") else ["simulated"]
         lines = [against_liac(name, Path(folder), chosen.repeats) for name in names]
         if sys.platform.startswith("linux"):  # whose peak memory can be asked for
-            for text in (False, True):
-                lines += against_pandas(Path(folder), chosen.rows, text, chosen.repeats)
+            lines += tables(Path(folder), chosen.rows, chosen.repeats)
     show("Reading files", lines, notes, chosen.json)
 
 

@@ -13,7 +13,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from helpers.own_files import own_rows
-from multilab.datasets import Dataset, DatasetError, DatasetWarning, FrameEncoder, add_dataset, load, plan_reading
+from multilab.datasets import (
+    Dataset,
+    DatasetError,
+    DatasetWarning,
+    FrameEncoder,
+    add_dataset,
+    characteristics,
+    load,
+    plan_reading,
+)
 from multilab.methods import BinaryRelevance
 
 
@@ -32,6 +41,33 @@ def test_a_frame_and_its_file_are_the_same_dataset(frame, tmp_path, monkeypatch)
     assert [str(kind) for kind in data.kinds.values()] == ["number", "number", "category"]
     pd.testing.assert_frame_equal(data.X, file.X)
     assert repr(data) == repr(file)
+
+
+def test_digest_and_columns_do_not_depend_on_how_a_frame_is_stored(monkeypatch):
+    rng = np.random.default_rng(0)
+    numbers, counts = rng.normal(size=(50, 4)).round(2), rng.integers(0, 40, 50)
+    numbers[[3, 8], [0, 2]] = np.nan, -0.0
+    texts, y = rng.choice(["u", "v", None], 50), rng.integers(0, 2, 50)
+    by_column = pd.DataFrame({"a": numbers[:, 0], "t": texts, "b": numbers[:, 1], "y": y, "n": counts, "s": texts})
+    by_column = by_column.assign(c=numbers[:, 2], d=numbers[:, 3])
+    of_matrix = pd.DataFrame(numbers, columns=list("abcd")).assign(t=texts, s=texts, y=y, n=counts.astype(float))
+    of_matrix = of_matrix[list(by_column.columns)].set_axis(range(9, 59))
+    data = Dataset.from_frame(by_column, ["y"])
+    assert data.feature_names == ["a", "t", "b", "n", "s", "c", "d"]
+    np.testing.assert_array_equal(data.X[["a", "b", "c", "d"]], numbers)
+    assert data.X["t"].astype(object).where(data.X["t"].notna(), None).tolist() == list(texts)
+    monkeypatch.setattr(characteristics, "_CELLS", 30)  # several blocks of rows
+    other = Dataset.from_frame(of_matrix, ["y"])
+    assert other.digest == data.digest
+    pd.testing.assert_frame_equal(other.X, data.X)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_an_infinite_number_is_named_with_column_and_row(missing):
+    frame = pd.DataFrame({"a": [1e308, 1e308, 1e308], "b": [1.0, np.nan if missing else 2.0, -np.inf], "y": [0, 1, 1]})
+    with pytest.raises(DatasetError, match="'b' has an infinite value in row 3"):
+        Dataset.from_frame(frame, ["y"])
+    assert Dataset.from_frame(frame, ["y"], drop="b").X["a"].tolist() == [1e308] * 3
 
 
 def test_features_stay_what_they_are_until_a_model_is_fitted():

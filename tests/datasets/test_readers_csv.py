@@ -83,6 +83,21 @@ def test_columns_that_turn_out_to_be_text_in_a_later_chunk(quoting, delimiter, w
         np.testing.assert_array_equal(one.Y, complete.Y)
 
 
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_few_rows_of_many_columns_are_read_as_those_of_narrow_files(quote, write, monkeypatch):
+    columns = [["1.5", "2", "-3e2"], ["", "4", "NA"], ["01", "02", "3"], ["x", "", " y"], ["nan", "1_0", "2"]]
+    columns += [["inf", "1", "2"], [" 7", "8 ", "true"], ["12345678901234567890123", "1", "0"], ["1e400", "0", "1"]]
+    columns += [["\N{ARABIC-INDIC DIGIT THREE}", "1", "2"], ["-nan", "1", "2"], ["?", "", "null"], ["0", "1", "1"]]
+    rows = [[f"f{j}" for j in range(len(columns))], *zip(*columns, strict=True)]
+    path = write("\n".join(",".join(f"{quote}{cell}{quote}" for cell in row) for row in rows))
+    narrow = content(path, labels_last=1)
+    monkeypatch.setattr(csv_files, "_MANY_COLUMNS", 2)
+    wide = content(path, labels_last=1)
+    assert wide.X.equals(narrow.X)
+    assert [kind.kind for kind in wide.X.dtypes] == [*"ffOOOOffOOOf"]
+    np.testing.assert_array_equal(wide.Y, narrow.Y)
+
+
 def test_the_row_of_a_fault_in_a_later_chunk(write, monkeypatch):
     monkeypatch.setattr(csv_files, "_CHUNK_CELLS", 15)
     monkeypatch.setattr(csv_files, "_CHUNK_ROWS", 3)

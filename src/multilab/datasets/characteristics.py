@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,10 +14,12 @@ import scipy.sparse as sp
 
 from multilab.core import array_digest, json_digest
 from multilab.datasets.columns import canonical_csr
-from multilab.datasets.frames import codes_of, is_text
+from multilab.datasets.frames import codes_of, text_names
 from multilab.datasets.raw_data import RawData
 
 _BLOCK = 2**24  # labels made dense at a time
+_CELLS = 2**17  # numbers that are looked at together: they stay in the cache
+_FEW = 1000  # rows by which most columns show that they are not integers
 
 
 def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names: Sequence[str]) -> str:
@@ -40,12 +42,14 @@ def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names
     """
     if sp.issparse(X):
         csr = canonical_csr(X.copy())
-        arrays = [csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64)]
+        numbers = array_digest(csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64))
     else:
-        arrays = [np.ascontiguousarray(X, dtype=np.float64) + 0.0]  # -0.0 becomes 0.0
+        step = max(1, _CELLS // max(1, X.shape[1]))
+        blocks = (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, len(X), step))
+        numbers = _digest_of_blocks(np.float64, X.shape, (block + 0.0 for block in blocks))  # -0.0 becomes 0.0
     return json_digest(
         {
-            "X": ["csr" if sp.issparse(X) else "dense", list(map(int, X.shape)), array_digest(*arrays)],
+            "X": ["csr" if sp.issparse(X) else "dense", list(map(int, X.shape)), numbers],
             "Y": _sparse_digest(Y) if sp.issparse(Y) else array_digest(_stored_labels(Y)),
             "feature_names": list(feature_names),
             "label_names": list(label_names),
@@ -54,12 +58,18 @@ def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names
 
 
 def _sparse_digest(Y: Any) -> str:
-    """Return `array_digest` of the uint8 matrix, one block of rows after another; equal for a dense and a sparse Y."""
+    """Return `array_digest` of the uint8 matrix; equal for a dense and a sparse Y."""
     step = max(1, _BLOCK // Y.shape[1])
     blocks = (Y[start : start + step].toarray().astype(np.uint8) for start in range(0, Y.shape[0], step))
-    sha = hashlib.sha256(f"{np.dtype(np.uint8).str}{Y.shape}".encode())
+    return _digest_of_blocks(np.uint8, Y.shape, blocks)
+
+
+def _digest_of_blocks(kind: Any, shape: tuple[int, ...], blocks: Iterable[np.ndarray]) -> str:
+    """Return `array_digest` of a matrix of which one block of rows after another is in memory."""
+    stored = np.dtype(kind).newbyteorder("<")
+    sha = hashlib.sha256(f"{stored.str}{shape}".encode())
     for block in blocks:
-        sha.update(block.tobytes())
+        sha.update(np.ascontiguousarray(block, dtype=stored))
     return sha.hexdigest()
 
 
@@ -74,7 +84,8 @@ def _stored_labels(Y: np.ndarray) -> np.ndarray:
 def _distinct_rows(present: Any) -> int:
     if sp.issparse(present):
         return len({present.indices[a:b].tobytes() for a, b in pairwise(present.indptr)})
-    return len({row.tobytes() for row in np.packbits(present, axis=1)})
+    rows = np.packbits(present, axis=1)
+    return len(set(rows.view(f"V{rows.shape[1]}").ravel().tolist()))
 
 
 def describe(raw: RawData) -> dict[str, Any]:
@@ -142,8 +153,8 @@ def _digest(raw: RawData, X: Any) -> str:
     """Return :func:`data_digest`, of a table with the texts and the kinds of its columns, and with the groups."""
     digest = data_digest(X, raw.Y, raw.feature_names, raw.label_names)
     if raw.kinds is not None:
-        texts = {name: list(cells.cat.categories) if is_text(cells) else None for name, cells in raw.X.items()}
-        digest = json_digest([digest, [[str(kind), texts[name]] for name, kind in raw.kinds.items()]])
+        texts = {name: list(raw.X[name].cat.categories) for name in text_names(raw.X)}
+        digest = json_digest([digest, [[str(kind), texts.get(name)] for name, kind in raw.kinds.items()]])
     return digest if raw.groups is None else json_digest([digest, array_digest(raw.groups)])
 
 
@@ -166,10 +177,10 @@ def _id_like(raw: RawData, X: Any) -> list[str]:
     n = X.shape[0]
     by_column = X.tocsc() if sp.issparse(X) else X
     nominal = {j: (name, stop - start) for name, start, stop in raw.nominal for j in range(start, stop)}
-    texts = {j for j, (_, cells) in enumerate(raw.X.items()) if is_text(cells)} if raw.X is not X else set()
+    texts = set() if raw.X is X else set(text_names(raw.X))
     features = dict[str, None]()
     for j in _candidates(raw, X).tolist():
-        if j in texts:
+        if raw.feature_names[j] in texts:
             continue
         name, width = nominal.get(j, (raw.feature_names[j], 1))
         if width > 1:
@@ -191,11 +202,11 @@ def looks_like_identifier(name: str, values: np.ndarray) -> bool:
 def _candidates(raw: RawData, X: Any) -> np.ndarray:
     """Return the candidates: columns of integers of a wide enough range, or with a telling name or nominal width."""
     n, d = X.shape
-    if n < 3:  # too few rows for any of the signs, however many columns there are
+    if n < 3 or not d:  # too few rows for any of the signs, however many columns there are
         return np.empty(0, dtype=np.intp)
     # A sparse column with more than one zero is no identifier: of millions of names, only a few are examined.
     X = X.tocsc() if sp.issparse(X) else X
-    full = np.diff(X.indptr) >= n - 1 if sp.issparse(X) else np.ones(d, dtype=bool)
+    full = np.diff(X.indptr) >= n - 1 if sp.issparse(X) else _are_integers(X[:_FEW])
     telling = np.zeros(d, dtype=bool)
     telling[full] = [_has_identifier_name(raw.feature_names[j]) for j in np.flatnonzero(full)]
     for _, start, stop in raw.nominal:
@@ -208,12 +219,21 @@ def _candidates(raw: RawData, X: Any) -> np.ndarray:
             integral[j] = bool((values == np.floor(values)).all())
             wide[j] = len(values) > 0 and float(values.max()) - min(float(values.min()), 0.0) >= n - 1
     else:
+        columns, step = np.flatnonzero(full), max(1, _CELLS // n)
         with np.errstate(invalid="ignore", over="ignore"):
-            for start in range(0, d, 256):  # in blocks, so that no second matrix of this size is allocated
-                block = X[:, start : start + 256]
-                integral[start : start + 256] = (block == np.floor(block)).all(axis=0)
-                wide[start : start + 256] = block.max(axis=0) - block.min(axis=0) >= n - 1
+            for some in (columns[start : start + step] for start in range(0, len(columns), step)):
+                block = X[:, some]
+                integral[some] = _are_integers(block)
+                wide[some] = block.max(axis=0) - block.min(axis=0) >= n - 1
     return np.flatnonzero(integral & (telling | (wide & (n >= _MIN_ROWS))))
+
+
+def _are_integers(X: np.ndarray) -> np.ndarray:
+    """Return which columns hold integers only, shape (d,)."""
+    step = max(1, _CELLS // len(X))
+    blocks = (X[:, start : start + step] for start in range(0, X.shape[1], step))
+    with np.errstate(invalid="ignore"):
+        return np.concatenate([(block == np.floor(block)).all(axis=0) for block in blocks])
 
 
 def _has_identifier_name(name: str) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import math
 import os
 import re
 import warnings
@@ -19,8 +21,16 @@ from multilab.core.messages import option
 from multilab.core.text import excerpt, first_few
 from multilab.datasets.columns import dropped_note, positions_left
 from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.file_access import Limits, decode, encoding_note, plain_name, read_bytes, require_cells
-from multilab.datasets.frames import LEADING_ZERO, Rows, column_of_texts, stripped
+from multilab.datasets.file_access import (
+    Limits,
+    decode,
+    encoding_note,
+    is_utf_8,
+    plain_name,
+    read_bytes,
+    require_cells,
+)
+from multilab.datasets.frames import LEADING_ZERO, Rows, column_of_texts, different, stripped, with_columns
 from multilab.datasets.options import Reading
 from multilab.datasets.table_cells import COMMA_NUMBER, MISSING_CELLS, POINT_NUMBER, cell_values
 
@@ -39,9 +49,10 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _SHOWN = 8  # lines or columns that a note lists
 _NEARLY_EMPTY = 20  # a column without a name is left out if at most one of so many cells is not blank
 _CHUNK_CELLS = 2**20  # pandas needs some 30 bytes for each; it is fastest with as many
-_BLOCK = 2**24  # bytes that are looked at together
+_BLOCK = 2**20  # bytes that are looked at together: they stay in the cache
 _CHUNK_ROWS = 300  # at least: pandas takes 60 microseconds for every column of a chunk
 _MANY_COLUMNS = 1000  # with fewer rows than a chunk has, these are read without pandas
+_FEW = 1000  # rows
 _QUOTE, _NEWLINE, _BLANK, _ZERO, _NINE = 34, 10, 32, 48, 57  # bytes
 
 
@@ -142,11 +153,8 @@ def read_csv(
         grouped = [named[k] for k in sorted(found)]
         notes += [_grouped_note(grouped)] if grouped else []
     columns = dict[str, Any]()
-    for k, name in enumerate(named):
-        if k not in cells.texts:
-            columns[name] = cells.numbers[k]
-            continue
-        texts, codes = cells.texts[k]
+    for k, (texts, codes) in sorted(cells.texts.items()):
+        name = named[k]
         if name in text_columns:
             columns[name] = column_of_texts(texts, codes, as_text=True)
             continue
@@ -158,17 +166,21 @@ def read_csv(
             column = numbers if isinstance(numbers, np.ndarray) else column_of_texts(texts, codes, as_text=True)
         columns[name] = column
     notes += dropped_note(reading.dropped, names)
-    frame = pd.DataFrame(columns, copy=False)
+    frame = with_columns(pd.DataFrame(cells.numbers.T, columns=named, copy=False), columns)
     return Rows(frame, tuple(notes), tuple(grouped), cells.line_of)
 
 
 def _utf8_text(path: PathLike, limits: Limits, encoding: str | None) -> tuple[bytes, list[str]]:
     r"""Return the text of a file as UTF-8 with ``\n`` for every line end, and the note about its encoding."""
-    octets = read_bytes(path, limits)
-    utf_16 = encoding is None and octets.startswith((b"\xff\xfe", b"\xfe\xff"))
-    encoding = "utf-16" if utf_16 else encoding
-    notes = ["the text is UTF-16"] if utf_16 else encoding_note(octets, encoding)
-    if encoding not in (None, "utf-8") or not octets.isascii() or b"\r" in octets:  # else it is its own decoding
+    octets, notes = read_bytes(path, limits), list[str]()
+    if encoding in (None, "utf-8") and is_utf_8(octets):
+        octets = octets.removeprefix(b"\xef\xbb\xbf")
+        if b"\r" in octets:
+            octets = octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    else:
+        utf_16 = encoding is None and octets.startswith((b"\xff\xfe", b"\xfe\xff"))
+        encoding = "utf-16" if utf_16 else encoding
+        notes = ["the text is UTF-16"] if utf_16 else encoding_note(octets, encoding)
         octets = decode(octets, path, encoding).encode()
     if b"\0" in octets:
         raise DatasetError("a binary file, no text", path)
@@ -216,49 +228,48 @@ class _Records(NamedTuple):
             start = self.octets.find(b"\n", start) + 1 or len(self.octets)
         return _Records(self.octets, start, self.lines + reader.line_num, self.delimiter)
 
-    def has_plain_quotes(self) -> bool:
-        """Return whether every quote begins or ends a complete field, or is one of two for a quote inside of it."""
+    def plain_rows(self, width: int) -> int | None:
+        """Return the number of records if pandas reads them as the csv module does, else None.
+
+        Every record has a number of fields, and every quote begins or ends a complete field, or is one of two for a
+        quote inside of a field.
+        """
         if self.octets.startswith(b"\xef\xbb\xbf", self.start):  # pandas leaves out such a mark
-            return False
-        if self.octets.find(b'"', self.start) < 0:
-            return True
+            return None
         octets = np.frombuffer(self.octets, np.uint8)[self.start :]
-        quotes = np.flatnonzero(octets == _QUOTE)
-        if len(quotes) % 2:
-            return False
+        has_quotes = self.octets.find(b'"', self.start) >= 0
         allowed = np.zeros(256, dtype=bool)
         allowed[[_QUOTE, _NEWLINE, ord(self.delimiter)]] = True
-        begins, ends = quotes[0::2], quotes[1::2]
-        before = octets[begins[begins > 0] - 1]
-        after = octets[ends[ends < len(octets) - 1] + 1]
-        return bool(allowed[before].all() and allowed[after].all())
-
-    def has_fields(self, width: int) -> bool:
-        """Return whether every record has a number of fields; quotes are plain."""
-        octets = np.frombuffer(self.octets, np.uint8)[self.start :]
-        octets = octets[: len(self.octets[self.start :].rstrip(b"\n"))]
-        outside = np.cumsum(octets == _QUOTE, dtype=np.uint8) % 2 == 0
-        ends = np.append(np.flatnonzero((octets == _NEWLINE) & outside), len(octets))
-        marks = np.flatnonzero((octets == ord(self.delimiter)) & outside)
-        return bool((np.diff(np.searchsorted(marks, ends), prepend=0) == width - 1).all())
-
-    def has_delimiters(self, count: int) -> bool:
-        """Return whether there are as many delimiters outside of quotes; quotes are plain."""
-        if self.octets.find(b'"', self.start) < 0:
-            return self.octets.count(self.delimiter.encode(), self.start) == count
-        octets = np.frombuffer(self.octets, np.uint8)[self.start :]
-        quotes, found = np.flatnonzero(octets == _QUOTE), 0
+        rows = inside = found = 0  # quotes that are open, and delimiters of the record so far
         for at in range(0, len(octets), _BLOCK):
-            marks = np.flatnonzero(octets[at : at + _BLOCK] == ord(self.delimiter)) + at
-            found += int(np.count_nonzero(np.searchsorted(quotes, marks) % 2 == 0))
-        return found == count
+            block = octets[at : at + _BLOCK]
+            marks, ends = block == ord(self.delimiter), block == _NEWLINE
+            if has_quotes:
+                quotes = block == _QUOTE
+                outside = (np.cumsum(quotes, dtype=np.uint8) + inside) % 2 == 0
+                marks &= outside
+                ends &= outside
+                places = np.flatnonzero(quotes) + at
+                first, last = places[inside::2], places[1 - inside :: 2]
+                before, after = octets[first[first > 0] - 1], octets[last[last < len(octets) - 1] + 1]
+                if not (allowed[before].all() and allowed[after].all()):
+                    return None
+                inside = (inside + len(places)) % 2
+            before = _counts_before(marks, np.flatnonzero(ends))
+            if (np.diff(before, prepend=-found) != width - 1).any():
+                return None
+            rows += len(before)
+            found = np.count_nonzero(marks) - (before[-1] if len(before) else -found)
+        if inside or not len(octets) or (octets[-1] != _NEWLINE and found != width - 1):
+            return None
+        return rows + int(octets[-1] != _NEWLINE)
 
     def has_leading_zero(self) -> bool:
         """Return whether a field may begin with 0 and a digit."""
         octets = np.frombuffer(self.octets, np.uint8)[self.start :]
         starts = np.zeros(256, dtype=bool)
         starts[[_QUOTE, _NEWLINE, _BLANK, ord(self.delimiter)]] = True
-        for at in range(0, len(octets), _BLOCK):  # so that no second array of the size of the file is needed
+        for at in range(0, len(octets), _BLOCK):
             block = octets[max(at - 1, 0) : at + _BLOCK + 1]
             zeros = np.flatnonzero(block[:-1] == _ZERO)
             before = np.where(zeros > 0, block[zeros - 1], _NEWLINE)
@@ -313,6 +324,15 @@ class _Records(NamedTuple):
         for _ in range(row + 1):
             next(rows)
         return self.lines + reader.line_num
+
+
+def _counts_before(marks: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return how many of the marks, an array of bool, are before each position."""
+    octets = np.packbits(marks, bitorder="little").tobytes()
+    words = np.frombuffer(octets.ljust(-(-len(octets) // 8) * 8, b"\0"), "<u8")
+    sums = np.cumsum(np.bitwise_count(words), dtype=np.int64)
+    word, bit = np.divmod(positions, 64)
+    return sums[word] - np.bitwise_count(words[word] >> bit.astype(np.uint64))
 
 
 def _without_quoted(octets: bytes, delimiter: str) -> bytes:
@@ -394,6 +414,7 @@ class _Cells:
     def __init__(self, records: _Records, body: _Records, width: int, kept: Sequence[int]) -> None:
         self.numbers = np.empty((0, 0))
         self.texts = dict[int, tuple[list[str], np.ndarray]]()
+        self.fields: list[tuple[str, ...]] | None = None  # of each column, where pandas did not read them
         self._records, self._body, self._width, self._kept = records, body, width, kept
 
     def has(self, k: int, text: str) -> bool:
@@ -406,6 +427,8 @@ class _Cells:
 
     def leading_zeros(self) -> list[int]:
         """Return the columns of whole numbers, other than 0 and 1, if a field of the file begins with 0 and a digit."""
+        if self.fields is not None:
+            return []  # they are texts already
         some = [k for k in range(len(self.numbers)) if k not in self.texts and _are_codes(self.numbers[k])]
         return some if some and self._body.has_leading_zero() else []
 
@@ -413,6 +436,8 @@ class _Cells:
         """Return the texts of columns of numbers."""
         if not columns:
             return {}
+        if self.fields is not None:
+            return {k: different(map(str.strip, self.fields[k])) for k in columns}
         kept = [self._kept[k] for k in columns]
         return dict(zip(columns, _text_columns(self._body, self._width, kept).values(), strict=True))
 
@@ -435,13 +460,11 @@ def _cells(
     """Return the cells of some columns of a table; ``as_text`` are positions in ``kept``."""
     if records.octets.endswith(b"\n\n"):
         records = records._replace(octets=records.octets.rstrip(b"\n") + b"\n")  # pandas would read empty rows
-    lines = records.octets.count(b"\n", records.start) + 1
-    if width > _MANY_COLUMNS and lines < _CHUNK_ROWS:
-        return _wide_cells(records, width, kept, as_text, path, limits, known)
-    if width > 1 and records.has_plain_quotes():
-        require_cells(lines - 1, len(kept), "the table", path, limits)
+    rows = records.plain_rows(width) if width > 1 else None
+    if rows is not None:
+        require_cells(rows, len(kept), "the table", path, limits)
         cells = _Cells(records, records, width, kept)
-        if _fill(cells, lines, as_text):
+        if _fill(cells, rows, as_text):
             return cells
     body, rows = _rewritten(records, width, path, known)
     require_cells(rows, len(kept), "the table", path, limits)
@@ -454,49 +477,45 @@ def _no_row(path: PathLike) -> DatasetError:
     return DatasetError("no row follows the line of names", path, 1)
 
 
-def _fill(cells: _Cells, most: int, as_text: set[int], trusted: bool = False) -> bool:
-    """Read the cells with pandas; return False if it may not read the records as the csv module does.
+def _fill(cells: _Cells, rows: int, as_text: set[int], trusted: bool = False) -> bool:
+    """Read the cells; return False if the csv module may refuse the records.
 
     Parameters
     ----------
     cells : _Cells
         What is filled.
-    most : int
-        An upper bound of the number of rows.
+    rows : int
     as_text : set of int
         Columns that are texts.
     trusted : bool
         Whether the csv module wrote the records.
     """
     body, width, kept = cells._body, cells._width, cells._kept
-    numbers, read = np.empty((len(kept), most)), {k: _Texts() for k in range(len(kept))}
-    wanted, start, missed = set(as_text), 0, False
+    if width > _MANY_COLUMNS and rows < _CHUNK_ROWS:
+        return _fill_wide(cells, as_text)
+    cells.numbers, read = np.empty((len(kept), rows)), {k: _Texts() for k in range(len(kept))}
+    wanted, start = set(as_text), 0
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pd.errors.ParserWarning)  # of records with too many fields, see below
-            for chunk in _chunks(body, width, kept if trusted else None):
-                stop = start + len(chunk)
-                for k, j in enumerate(kept):
-                    cells_of = chunk[j]
-                    if cells_of.dtype.kind in "biuf":
-                        numbers[k, start:stop] = cells_of.array
-                    elif isinstance(cells_of.dtype, pd.StringDtype):
-                        read[k].add(cells_of)
-                    else:  # integers of more than 64 bits
-                        wanted.add(k)
-                start, missed = stop, missed or (not trusted and chunk[width - 1].hasnans)
+        for chunk in _chunks(body, width, kept, {kept[k]: "str" for k in as_text}):
+            stop = start + len(chunk)
+            for k, j in enumerate(kept):
+                cells_of = chunk[j]
+                if cells_of.dtype.kind in "biuf":
+                    cells.numbers[k, start:stop] = cells_of.array
+                elif isinstance(cells_of.dtype, pd.StringDtype):
+                    read[k].add(cells_of)
+                else:  # integers of more than 64 bits
+                    wanted.add(k)
+            start = stop
     except pd.errors.ParserError as error:
         if trusted:  # only memory can be short
             raise MemoryError(str(error)) from None
         return False
-    # pandas fills up short records, and cuts long ones off where a chunk begins with one
-    exact = trusted or (body.has_fields(width) if missed else body.has_delimiters(start * (width - 1)))
-    if not start or not exact:
+    if start != rows:
         return False
-    cells.numbers = numbers[:, :start]
-    whole = {k for k, known in read.items() if known.rows == start}
+    whole = {k for k, known in read.items() if known.rows == rows}
     # texts in some chunks only, an infinite number, or texts by request: read again
-    wanted |= {k for k, known in read.items() if 0 < known.rows < start}
+    wanted |= {k for k, known in read.items() if 0 < known.rows < rows}
     wanted |= {k for k in range(len(kept)) if not read[k].rows and _has_infinite(cells.numbers[k])}
     cells.texts = {k: read[k].result() for k in sorted(whole)}
     cells.texts |= cells.read_as_text(sorted(wanted - whole))
@@ -536,18 +555,14 @@ class _Texts:
 def _text_columns(body: _Records, width: int, kept: Sequence[int]) -> dict[int, tuple[list[str], np.ndarray]]:
     """Return some columns of records that pandas reads well, as texts."""
     read = {j: _Texts() for j in kept}
-    for chunk in _chunks(body, width, kept, "str"):
+    for chunk in _chunks(body, width, kept, dict.fromkeys(kept, "str")):
         for j, known in read.items():
             known.add(chunk[j])
     return {j: known.result() for j, known in read.items()}
 
 
-def _chunks(body: _Records, width: int, kept: Sequence[int] | None, kind: str | None = None) -> Iterator[pd.DataFrame]:
-    """Yield records as data frames; a column is numeric if its cells in the chunk are numbers or missing.
-
-    With all columns (None) pandas refuses a record that has more fields than the one before in the chunk; it fills up
-    one that has too few.
-    """
+def _chunks(body: _Records, width: int, kept: Sequence[int], kinds: dict[Any, str]) -> Iterator[pd.DataFrame]:
+    """Yield plain records as data frames; a column is numeric if its cells in the chunk are numbers or missing."""
     stream = io.BytesIO(body.octets)  # shares the bytes
     stream.seek(body.start)
     if not body.octets[body.start : body.start + 2].strip(b"\n"):
@@ -559,7 +574,7 @@ def _chunks(body: _Records, width: int, kept: Sequence[int] | None, kind: str | 
         names=range(width),
         usecols=kept,
         index_col=False,
-        dtype=kind,
+        dtype=kinds,
         keep_default_na=False,
         na_values=_MISSING,
         skip_blank_lines=False,
@@ -569,38 +584,44 @@ def _chunks(body: _Records, width: int, kept: Sequence[int] | None, kind: str | 
         yield from chunks
 
 
-def _wide_cells(
-    records: _Records,
-    width: int,
-    kept: Sequence[int],
-    as_text: set[int],
-    path: PathLike,
-    limits: Limits,
-    known: Collection[str] | None,
-) -> _Cells:
-    """Return the cells of few rows with many columns: pandas takes long for each column."""
-    body, rows = _rewritten(records, width, path, known)
-    require_cells(rows, len(kept), "the table", path, limits)
-    cells = _Cells(records, body, width, kept)
-    fields = [record for record in body.reader() if record]
-    cells.numbers = np.empty((len(kept), rows))
-    for k, j in enumerate(kept):
-        column = [record[j].strip() for record in fields]
-        if k not in as_text and not any(map(LEADING_ZERO.fullmatch, column)):
-            values = cell_values(column)
-            if None not in values:
-                cells.numbers[k] = values
-                continue
-        different = dict.fromkeys(column)
-        places = {text: place for place, text in enumerate(different)}
-        cells.texts[k] = list(different), np.array([places[text] for text in column], dtype=np.intp)
-    return cells
+def _fill_wide(cells: _Cells, as_text: set[int]) -> bool:
+    """Read the cells of few rows with many columns as `_fill` does: pandas takes long for every column."""
+    body = cells._body
+    try:
+        columns = list(zip(*body.reader(), strict=True))
+    except csv.Error:  # a field that is too long
+        return False
+    cells.fields = [columns[j] for j in cells._kept]
+    cells.numbers = np.empty((len(cells.fields), len(columns[0])))
+    has_codes = body.has_leading_zero()
+    for k, fields in enumerate(cells.fields):
+        coded = has_codes and any(LEADING_ZERO.fullmatch(field.strip()) for field in fields)
+        if k in as_text or coded or (values := _numbers_in(fields)) is None:
+            cells.texts[k] = different(map(str.strip, fields))
+        else:
+            cells.numbers[k] = values
+    return True
+
+
+def _numbers_in(fields: Sequence[str]) -> Sequence[float | None] | None:
+    """Return the numbers in fields, NaN where one is missing; None if one is anything else."""
+    every = "".join(fields)
+    if every.isascii() and "_" not in every:
+        with contextlib.suppress(ValueError):
+            numbers = list(map(float, fields))
+            if math.isfinite(sum(numbers)):
+                return numbers
+    values = cell_values([field.strip() for field in fields])
+    return None if None in values else values
 
 
 def _are_codes(values: np.ndarray) -> bool:
     """Return whether the numbers of a column have no decimals, and are not 0 and 1 only."""
-    present = values[~np.isnan(values)]
-    return bool(len(present) and (present == np.floor(present)).all() and (present.min() < 0 or present.max() > 1))
+    for some in (values[:_FEW], values):  # most columns show their decimals in a few rows
+        present = some[~np.isnan(some)]
+        if not (present == np.floor(present)).all():
+            return False
+    return bool(len(present) and (present.min() < 0 or present.max() > 1))
 
 
 def _may_be_grouped(values: np.ndarray) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import functools
 import gzip
 import lzma
@@ -234,6 +235,20 @@ def decode(content: bytes, path: PathLike | None = None, encoding: str | None = 
             raise DatasetError(f"byte 0x{content[error.start]:02x} is not {encoding}", path, line) from None
         text = _decode_windows(content, path, line, content[error.start])
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def is_utf_8(content: bytes) -> bool:
+    """Return whether bytes are UTF-8; they are looked at in blocks, which take little memory."""
+    if content.isascii():
+        return True
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(content), _CHUNK):
+            decoder.decode(content[start : start + _CHUNK])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _decode_windows(content: bytes, path: PathLike | None, line: int, wrong: int) -> str:

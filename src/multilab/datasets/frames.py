@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from operator import lt
 from typing import Any
 
@@ -38,8 +38,10 @@ __all__ = [
     "is_data_frame",
     "is_text",
     "stripped",
+    "text_names",
     "texts_of_column",
     "tidy",
+    "with_columns",
 ]
 
 
@@ -134,18 +136,41 @@ def tidy(
     if len(set(names)) < len(names):
         twice = next(column for column, count in Counter(names).items() if count > 1)
         raise DatasetError(f"column {twice[:60]!r} occurs twice", name)
-    kept = [j for j, column in enumerate(names) if column not in skip]
-    series = [frame.iloc[:, j] for j in kept]
-    if series and all(isinstance(one.dtype, pd.SparseDtype) and one.dtype.fill_value == 0 for one in series):
-        for j, one in zip(kept, series, strict=True):
-            rows = one.array.sp_index.to_int_index().indices
-            _refuse_infinite(np.asarray(one.array.sp_values, dtype=float), names[j], name, rows)
-        return frame.iloc[:, kept].set_axis([names[j] for j in kept], axis=1).reset_index(drop=True)
-    require_cells(len(frame), len(kept), "the table", name, limits or Limits())
-    columns = {
-        names[j]: _column(one, names[j], names[j] in text_columns, name) for j, one in zip(kept, series, strict=True)
-    }
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)), copy=False)
+    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    if skip:
+        frame = frame.drop(columns=[column for column in names if column in skip])
+    kinds = dict(zip(frame.columns, frame.dtypes, strict=True))
+    if kinds and all(isinstance(kind, pd.SparseDtype) and kind.fill_value == 0 for kind in kinds.values()):
+        for column, cells in frame.items():
+            rows = cells.array.sp_index.to_int_index().indices
+            _refuse_infinite(np.asarray(cells.array.sp_values, dtype=float), column, name, rows)
+        return frame
+    require_cells(len(frame), len(kinds), "the table", name, limits or Limits())
+    others = [
+        column
+        for column, kind in kinds.items()
+        if not (isinstance(kind, np.dtype) and kind.kind in "biuf") or column in text_columns
+    ]
+    columns = {column: _column(frame[column], column, column in text_columns, name) for column in others}
+    frame = with_columns(frame, columns)
+    _refuse_infinite_numbers(frame.drop(columns=others), name)
+    return frame
+
+
+def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a frame with other cells in some columns; all others are numbers, and as float64 share their memory.
+
+    One block of many columns of numbers is kept as such: pandas takes long for each block.
+    """
+    parts = list[pd.DataFrame]()
+    for is_other, run in groupby(enumerate(frame.columns), lambda one: one[1] in columns):
+        here = dict(run)
+        if is_other:
+            others = {column: columns[column] for column in here.values()}
+            parts.append(pd.DataFrame(others, index=frame.index, copy=False))
+        else:
+            parts.append(frame.iloc[:, min(here) : max(here) + 1].astype(np.float64))
+    return pd.concat(parts, axis=1) if len(parts) > 1 else parts[0] if parts else frame
 
 
 def column_of_texts(texts: Sequence[str], codes: np.ndarray, as_text: bool = False) -> np.ndarray | pd.Categorical:
@@ -178,6 +203,12 @@ def is_text(column: pd.Series) -> bool:
     return isinstance(column.dtype, pd.CategoricalDtype)
 
 
+def text_names(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the columns of a tidy frame that hold texts."""
+    kinds = zip(frame.columns, frame.dtypes, strict=True)
+    return [name for name, kind in kinds if isinstance(kind, pd.CategoricalDtype)]
+
+
 def texts_of_column(column: pd.Series) -> tuple[list[str], np.ndarray]:
     """Return the texts of a tidy column, and the position of each row's among them, -1 where it is missing."""
     if not is_text(column):
@@ -186,14 +217,13 @@ def texts_of_column(column: pd.Series) -> tuple[list[str], np.ndarray]:
 
 
 def codes_of(frame: pd.DataFrame) -> np.ndarray:
-    """Return numbers, and positions of texts among the categories, as a matrix; NaN where a value is missing."""
-    codes = np.empty(frame.shape)
-    for j, (_, cells) in enumerate(frame.items()):
-        if is_text(cells):
-            codes[:, j] = np.where(cells.cat.codes < 0, np.nan, cells.cat.codes)
-        else:
-            codes[:, j] = cells
-    return codes
+    """Return numbers, and positions of texts among the categories, as a matrix; NaN where a value is missing.
+
+    The matrix of numbers alone shares its memory with the frame, if that has one block.
+    """
+    codes = {name: frame[name].cat.codes.to_numpy() for name in text_names(frame)}
+    numbers = {name: np.where(places < 0, np.nan, places) for name, places in codes.items()}
+    return with_columns(frame, numbers).to_numpy(dtype=np.float64)
 
 
 def _all_numbers(texts: Sequence[str]) -> list[float] | None:
@@ -256,6 +286,16 @@ def _plain_text(cell: Any) -> str | None:
     if is_absent(cell) or is_token_list(cell):
         return cell_text(cell)
     return str(cell).strip()
+
+
+def _refuse_infinite_numbers(frame: pd.DataFrame, name: PathLike) -> None:
+    """Refuse a frame of float64 with an infinite value."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals = frame.sum(skipna=False).to_numpy(dtype=np.float64)
+    doubtful = frame.iloc[:, np.flatnonzero(~np.isfinite(totals))]  # a value is missing there, or infinite
+    if np.isinf(doubtful.to_numpy()).any():
+        for column, cells in doubtful.items():
+            _refuse_infinite(cells.to_numpy(), column, name)
 
 
 def _refuse_infinite(values: np.ndarray, column: str, name: PathLike, rows: np.ndarray | None = None) -> None:

@@ -80,11 +80,14 @@ def tidy_rows(
     DatasetError
         A column is damaged, or has an infinite value.
     """
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        try:
-            column.validate(full=True)  # a damaged file may hold invalid UTF-8, or lists that end before they begin
-        except ArrowException as error:
-            raise DatasetError(f"column '{name[:60]}' is damaged ({error})", path) from None
+    try:
+        table.validate(full=True)  # a damaged file may hold invalid UTF-8, or lists that end before they begin
+    except ArrowException:
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except ArrowException as error:
+                raise DatasetError(f"column '{name[:60]}' is damaged ({error})", path) from None
     for j, (name, kind) in enumerate(zip(table.schema.names, table.schema.types, strict=True)):
         if name in text_columns and types.is_integer(kind):  # pandas makes floats of integers with missing values
             table = table.set_column(j, name, compute.cast(table.column(j), pa.string()))

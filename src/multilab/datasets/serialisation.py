@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from multilab.core.files import scratch_folder, write_flushed
 from multilab.datasets.dataset import Dataset
-from multilab.datasets.frames import codes_of, is_text
+from multilab.datasets.frames import codes_of, text_names, with_columns
 from multilab.datasets.kinds import Kind
 
 _ATTEMPTS = 20  # several processes may replace the same folder at the same time
@@ -28,7 +28,7 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
     Of a table ``texts.json`` has the texts of its columns; ``groups.npy`` has the groups of the rows, if they have any.
     """
     content = {}
-    X: Any = dataset.X if dataset.kinds is None else codes_of(dataset.X)
+    X: Any = dataset.X if dataset.kinds is None else np.ascontiguousarray(codes_of(dataset.X))
     for name, matrix in (("X", X), ("Y", dataset.Y)):
         if sp.issparse(matrix):
             shape = np.array(matrix.shape, dtype=np.int64)
@@ -42,7 +42,8 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
     if dataset.groups is not None:
         content["groups.npy"] = _saved(np.save, dataset.groups)
     if dataset.kinds is not None:
-        texts = [list(cells.cat.categories) if is_text(cells) else None for _, cells in dataset.X.items()]
+        known = {name: list(dataset.X[name].cat.categories) for name in text_names(dataset.X)}
+        texts = [known.get(name) for name in dataset.X.columns]
         content["texts.json"] = json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return content
 
@@ -70,10 +71,9 @@ def _table(codes: np.ndarray, names: Sequence[str], content: bytes) -> pd.DataFr
     """Return numbers, and positions of texts, as a data frame: the inverse of `multilab.datasets.frames.codes_of`."""
     columns = dict[str, Any]()
     for name, cells, texts in zip(names, codes.T, json.loads(content.decode("utf-8", "surrogatepass")), strict=True):
-        columns[name] = cells
         if texts is not None:
             columns[name] = pd.Categorical.from_codes(np.where(np.isnan(cells), -1, cells).astype(np.int64), texts)
-    return pd.DataFrame(columns, copy=False)
+    return with_columns(pd.DataFrame(codes, columns=names, copy=False), columns)
 
 
 def _matrix(content: Mapping[str, bytes], name: str) -> Any:

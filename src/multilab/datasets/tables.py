@@ -17,7 +17,7 @@ from multilab.datasets.columns import canonical_csr
 from multilab.datasets.embeddings import embedded_frame
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, require_cells
-from multilab.datasets.frames import Rows, is_text, texts_of_column
+from multilab.datasets.frames import Rows, text_names, texts_of_column
 from multilab.datasets.kinds import Kind
 from multilab.datasets.labels import choose_labels, label_values, meaning_notes, tags_of
 from multilab.datasets.options import Reading
@@ -68,8 +68,8 @@ def table_of(
         feature_names=list(features.columns),
         label_names=names,
         original_features=len(features.columns),
-        nominal_features=sum(is_text(cells) for _, cells in features.items()),
-        missing_values=0 if sparse else int(sum(cells.isna().sum() for _, cells in features.items())),
+        nominal_features=len(text_names(features)),
+        missing_values=0 if sparse else int(features.isna().to_numpy().sum()),
         notes=tuple(notes),
         train_rows=train_rows,
         groups=groups,
@@ -152,21 +152,20 @@ def choose_kinds(
     DatasetError
         Several readings of a column remain, or most of its cells are numbers but too many are not.
     """
-    names = list(frame.columns)
-    for name in given:
-        if name not in names:
+    names, number = list(frame.columns), Kind("number")
+    kinds = dict.fromkeys(names, number)
+    for name, kind in given.items():
+        if name not in kinds:
             raise DatasetError(f"columns: {unknown_name('feature column', name, names)}", path)
-    kinds = {name: Kind.parse(kind) for name, kind in given.items()}
+        kinds[name] = Kind.parse(kind)
+    of_texts = set(text_names(frame))
+    looked_at = {*grouped, *of_texts} - set(given)
     doubtful = dict[str, tuple[str, tuple[Kind, ...]]]()
-    for name, column in frame.items():
-        if name in kinds:
+    for name in filter(looked_at.__contains__, names):
+        if name not in of_texts:
+            doubtful[name] = "numbers such as 800 and 9.600", (number, Kind("number", "comma"))
             continue
-        if not is_text(column):
-            kinds[name] = Kind("number")
-            if name in grouped:
-                doubtful[name] = "numbers such as 800 and 9.600", (Kind("number"), Kind("number", "comma"))
-            continue
-        texts, codes = texts_of_column(column)
+        texts, codes = texts_of_column(frame[name])
         counts = np.bincount(codes[codes >= 0], minlength=len(texts))
         found, why = Kind.recognised(texts, counts, codes)
         kinds[name] = found[0]
@@ -179,15 +178,15 @@ def choose_kinds(
         ]
         more = f"; and {len(doubtful) - _DOUBTS} more" if len(doubtful) > _DOUBTS else ""
         raise DatasetError(f"columns that can be read in several ways: {'; '.join(shown)}{more}", path)
-    return {name: kinds[name] for name in names}
+    return kinds
 
 
 def _unreadable(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> list[str]:
     """Return a note of the cells that are no number or date in a column of these."""
     counts = dict[str, int]()
-    for name, column in frame.items():
-        if is_text(column) and kinds[name].name in ("number", "date"):
-            texts, codes = texts_of_column(column)
+    for name in text_names(frame):
+        if kinds[name].name in ("number", "date"):
+            texts, codes = texts_of_column(frame[name])
             rows = np.append(kinds[name].numbers(texts)[1], False)[codes]
             counts |= {name: int(rows.sum())} if rows.any() else {}
     if not counts:

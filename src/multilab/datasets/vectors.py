@@ -43,6 +43,8 @@ def with_numbers(
     DatasetError
         A vector is missing or has another length than the first one, or a cell is none.
     """
+    if np.dtype(object) not in set(frame.dtypes):
+        return frame
     parts, found = list[pd.DataFrame](), False
     for position, column in enumerate(frame.columns):
         cells = frame.iloc[:, position]
