@@ -50,7 +50,9 @@ def __getattr__(name: str) -> Any:
         from multilab import comparison
 
         return getattr(comparison, name)
-    raise AttributeError(f"module 'multilab' has no attribute {name!r}")
+    from multilab.core.lazy import renamed
+
+    return renamed(__name__, name)
 
 
 def __dir__() -> list[str]:
