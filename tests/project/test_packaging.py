@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import multilab
+
 pytestmark = pytest.mark.xdist_group("packaging")
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -261,8 +263,7 @@ def test_the_wheel_is_what_runs(installed):
 
 def test_help_and_datasets_need_no_checkout_and_write_nothing(installed):
     assert "Usage: multilab" in installed.multilab("--help")
-    version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
-    assert installed.multilab("--version").strip() == version
+    assert installed.multilab("--version").strip() == multilab.__version__
     listed = {line.split()[0] for line in installed.multilab("datasets", "list").splitlines()[1:]}
     assert listed == {path.stem for path in (CHECKOUT / "conf" / "dataset").glob("*.yaml")}
     assert not list(installed.folder.iterdir())
@@ -309,6 +310,11 @@ def test_nothing_is_written_elsewhere_nor_read_from_the_checkout_nor_requested_f
     assert any(within(path, installed.own) for path in read)
     assert not {path for path in read if within(path, CHECKOUT) and not within(path, *borrowed)}
     assert not installed.witnessed("n")
+
+
+def test_a_citation_names_the_version_of_the_package():
+    assert yaml.safe_load((CHECKOUT / "CITATION.cff").read_text())["version"] == multilab.__version__
+    assert f"version = {{{multilab.__version__}}}" in (CHECKOUT / "docs" / "index.md").read_text()
 
 
 @pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="the sdist has no list of committed files")
