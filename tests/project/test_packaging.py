@@ -137,15 +137,22 @@ def test_the_sdist_has_an_explicit_list_that_keeps_everything_else_out(tmp_path)
     for entry in listed:
         if (CHECKOUT / entry).is_dir():
             shutil.copytree(CHECKOUT / entry, copy / entry)
-        elif (CHECKOUT / entry).is_file():
+        else:
+            (copy / entry).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CHECKOUT / entry, copy / entry)
     decoys = ("data/raw/ccd/x.arff", ".venv/x.py", "reports/quick/x.csv", "results/x.json", ".cells/k/arrays.npz")
-    for decoy in (*decoys, "mlflow.db", "notes/private.md", "src/multilab/__pycache__/x.pyc"):
+    for decoy in (
+        *decoys,
+        "tests/project/test_x.py",
+        "mlflow.db",
+        "notes/private.md",
+        "src/multilab/__pycache__/x.pyc",
+    ):
         (copy / decoy).parent.mkdir(parents=True, exist_ok=True)
         (copy / decoy).write_text("not to be shipped")
     build(copy, "sdist", out=tmp_path / "out")
     content = sdist_content(tmp_path / "out")
-    assert {name.split("/")[0] for name in content} <= {*listed, "PKG-INFO", ".gitignore"}
+    assert not [name for name in content if not name.startswith((*listed, "PKG-INFO", ".gitignore"))]
     assert not [name for name, text in content.items() if text == b"not to be shipped"]
     assert {name.removeprefix("conf/") for name in content if name.startswith("conf/")} == walked(CHECKOUT / "conf")
 
