@@ -17,7 +17,7 @@ versions() { # the versions of the dependencies that are declared, with these ex
 }
 versions >core.txt
 versions --extra lab >lab.txt
-uv pip install --quiet --python .venv/bin/python -r core.txt "$wheel" pytest pytest-xdist hypothesis
+uv pip install --quiet --python .venv/bin/python -r core.txt "$wheel" "pytest<9.2" pytest-xdist hypothesis
 .venv/bin/python -m pytest -n 2 --dist loadgroup -q
 for kind in core lab; do
   PIP_CONSTRAINT=$folder/$kind.txt .venv/bin/python "$scripts/readme_blocks.py" $kind "$folder/.venv/bin/python" "$wheel"

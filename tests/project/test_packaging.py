@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("packaging")
 CHECKOUT = Path(__file__).resolve().parents[2]
 SITES = [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
 SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 and later
-# Written so that this file, which is in the sdist, is not an address of an index itself.
+# Written so that this file is not an address of an index itself.
 INDEX_ADDRESS = re.compile(rb"pypi[.]org|python[h]osted|extra[-]index|index[-]url|/simpl[e]/", re.IGNORECASE)
 
 
@@ -324,7 +324,7 @@ def test_a_citation_names_the_version_of_the_package():
     assert f"version = {{{multilab.__version__}}}" in (CHECKOUT / "docs" / "index.md").read_text()
 
 
-@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="the sdist has no list of committed files")
+@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="an unpacked archive has no list of committed files")
 def test_no_prepared_or_converted_data_is_committed() -> None:
     run = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     names = run.stdout.splitlines()
