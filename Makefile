@@ -23,7 +23,7 @@ help: ## show this help
 
 setup: $(READY) ## make .venv from the hashed requirements.lock (with uv when it is there) and ready dvc
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml src/multilab/__init__.py # which has the version
 	@bash scripts/setup.sh $(PYTHON) $(VENV)
 	@touch $@
 

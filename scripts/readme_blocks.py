@@ -1,12 +1,12 @@
 """Run the code blocks of README and docs/getting-started.md in a fresh installation, as a new user does.
 
-    python scripts/readme_blocks.py core [PYTHON]
-    python scripts/readme_blocks.py lab [PYTHON]
+    python scripts/readme_blocks.py core [PYTHON [WHEEL]]
+    python scripts/readme_blocks.py lab [PYTHON [WHEEL]]
 
-It builds the wheel, installs it with PYTHON into a new environment by the line of README alone (``pip install .`` or
-``pip install ".[lab]"``), and runs the blocks in new folders outside the clone: those in Python, and with ``lab`` the
-lines that call multilab. Lines of ``make``, ``pip`` and ``dvc`` need a clone and are not run. It fails with the first
-block that fails.
+It builds the wheel unless one is given, installs it with PYTHON into a new environment as the line of README does
+(``pip install .`` or ``pip install ".[lab]"``), and runs the blocks in new folders outside the clone: those in Python,
+and with ``lab`` the lines that call multilab. Lines of ``make``, ``pip`` and ``dvc`` need a clone and are not run. It
+fails with the first block that fails.
 """
 
 import os
@@ -56,7 +56,7 @@ def serve(command: list[str], folder: Path, env: dict[str, str]) -> None:
             server.terminate()
 
 
-def installed(kind: str, python: str, folder: Path) -> dict[str, str]:
+def installed(kind: str, python: str, folder: Path, wheel: str | None) -> dict[str, str]:
     """Install the wheel into a new environment; return the environment variables in which its programs are found."""
     if not any(line.partition("#")[0].strip() == LINES[kind] for line in (ROOT / "README.md").read_text().splitlines()):
         raise SystemExit(f"README has no line {LINES[kind]!r}")
@@ -65,10 +65,11 @@ def installed(kind: str, python: str, folder: Path) -> dict[str, str]:
     env |= {"DVC_NO_ANALYTICS": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
     run(python, "-m", "venv", str(folder / "venv"), folder=folder, env=env)
     env["PATH"] = f"{folder / 'venv' / 'bin'}{os.pathsep}{env['PATH']}"
-    run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "dist", str(ROOT), folder=folder, env=env)
-    (wheel,) = (folder / "dist").glob("*.whl")
+    if not wheel:
+        run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "dist", str(ROOT), folder=folder, env=env)
+        (wheel,) = map(str, (folder / "dist").glob("*.whl"))
     extra = LINES[kind].split()[-1].strip('"').removeprefix(".")
-    run("pip", "install", "--quiet", f"{wheel}{extra}", folder=folder, env=env)
+    run("pip", "install", "--quiet", f"{Path(wheel).resolve()}{extra}", folder=folder, env=env)
     return env
 
 
@@ -98,10 +99,10 @@ def run_blocks(page: Path, kind: str, folder: Path, env: dict[str, str]) -> int:
     return count
 
 
-def main(kind: str, python: str = sys.executable) -> None:
+def main(kind: str, python: str = sys.executable, wheel: str | None = None) -> None:
     """Install, and run the blocks of all pages."""
     with tempfile.TemporaryDirectory(prefix="multilab-blocks-") as name:
-        env = installed(kind, python, Path(name))
+        env = installed(kind, python, Path(name), wheel)
         for page in PAGES:
             if not (count := run_blocks(ROOT / page, kind, Path(name) / Path(page).stem, env)):
                 raise SystemExit(f"{page} has no block to run")
@@ -109,6 +110,6 @@ def main(kind: str, python: str = sys.executable) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3) or sys.argv[1] not in LINES:
-        raise SystemExit(f"Usage: python {sys.argv[0]} core|lab [PYTHON]")
+    if len(sys.argv) not in (2, 3, 4) or sys.argv[1] not in LINES:
+        raise SystemExit(f"Usage: python {sys.argv[0]} core|lab [PYTHON [WHEEL]]")
     main(*sys.argv[1:])

@@ -484,6 +484,21 @@ def exported(name: str) -> list[str]:
     return [f"multilab.{m}" if m in multilab.__all__ else f"multilab.{name}.{m}" for m in members]
 
 
+def public_names() -> list[str]:
+    """Return what the reference lists, as it is imported or typed, and the methods of extras that are not installed."""
+    from multilab.cli.main import root
+    from multilab.methods.discovery import find_class, public_classes
+
+    names = set(re.findall(r"^   ~(multilab\.\S+)$", "\n".join(text() for text in PAGES.values()), re.MULTILINE))
+    names |= {f"multilab {' '.join(words)}" for words, command in commands_of(root) if not command.hidden}
+    for name in public_classes():
+        try:
+            find_class(name)
+        except ImportError:
+            names.add(f"multilab.methods.{name}")
+    return sorted(names)
+
+
 def listing(names: Iterable[str]) -> str:
     """Return a table of names with a line each; autosummary writes a page per name."""
     return ".. autosummary::\n   :toctree: .\n   :nosignatures:\n\n" + "".join(f"   ~{name}\n" for name in names)
@@ -520,3 +535,7 @@ def pages_that_use() -> dict[str, list[str]]:
         for name in names:
             pages.setdefault(name, []).append(path.relative_to(folder).with_suffix("").as_posix())
     return pages
+
+
+if __name__ == "__main__":
+    (ROOT / "docs" / "reference" / "public-names.txt").write_text("\n".join([*public_names(), ""]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PACKAGES = (
     "cells",
@@ -50,7 +50,9 @@ def __getattr__(name: str) -> Any:
         from multilab import comparison
 
         return getattr(comparison, name)
-    raise AttributeError(f"module 'multilab' has no attribute {name!r}")
+    from multilab.core.lazy import renamed
+
+    return renamed(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -7,14 +7,11 @@ import shlex
 import sys
 from pathlib import Path
 
-import pytest
-
 from multilab.cli import main
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "own-data.md"
 
 
-@pytest.mark.skipif(not PAGE.is_file(), reason="no documentation: an unpacked sdist")
 def test_commands_of_the_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))

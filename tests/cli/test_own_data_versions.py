@@ -34,7 +34,7 @@ def test_the_file_is_versioned(tmp_path, monkeypatch, capsys):
 
 def test_git_ignores_the_contents_of_data_own_and_not_the_folder(checkout):
     if not (checkout / ".git").exists():
-        pytest.skip("no git repository: an unpacked sdist")
+        pytest.skip("no git repository: an unpacked archive")
     names = ["mine.csv", "mine.yaml", "mine.csv.dvc"]
     run = ["git", "check-ignore", "--no-index", *(f"data/own/{name}" for name in names), "data/prepared/x"]
     ignored = subprocess.run(run, cwd=checkout, capture_output=True, text=True).stdout.split()

@@ -265,6 +265,7 @@ def test_the_home_of_a_dvc_experiment_is_its_repository(tmp_path, monkeypatch, k
 
 
 def test_a_package_imports_only_from_layers_below_it(checkout):
+    pytest.importorskip("importlinter")
     run = subprocess.run(
         [sys.executable, "-c", "from importlinter.cli import lint_imports; raise SystemExit(lint_imports())"],
         cwd=checkout,
@@ -281,7 +282,7 @@ class Block(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {"hydra", "omegaconf", "dvc", "optuna", "mlflow", "matplotlib", "rich", "jinja2",
                                   "baycomp", "pyarrow", "skops"}:
-            raise ImportError(f"{name} is blocked")
+            raise ModuleNotFoundError(f"{name} is blocked")
 
 sys.meta_path.insert(0, Block())
 import pkgutil, importlib, multilab

@@ -9,12 +9,15 @@ import sys
 import pytest
 
 import multilab.methods
+from multilab.core import lazy
 
 LAZY = ["datasets", "model_selection", "printed", "reports", "statistics"]
 
 
 @pytest.mark.parametrize("name", LAZY)
 def test_every_public_name_can_be_imported(name):
+    if name == "reports":
+        pytest.importorskip("matplotlib")
     package = importlib.import_module(f"multilab.{name}")
     assert dir(package) == package.__all__
     for public in package.__all__:
@@ -64,3 +67,27 @@ def test_methods_can_be_inspected_without_the_extras(monkeypatch):
     with pytest.raises(AttributeError, match=r"pip install .*(tabm|torch)"):
         _ = multilab.methods.TabM
     assert "MLkNN" in pydoc.render_doc(multilab.methods)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("multilab.AutoTable", "multilab.AutoMultiLabel"),
+        ("multilab.methods.MLKNN", "multilab.methods.MLkNN"),
+        ("multilab.metrics.bounds_of", "multilab.metrics.bounds"),
+        ("multilab.datasets.card_named", "multilab.datasets.card"),
+        ("multilab.statistics.best_k", "multilab.decision.best_k"),  # into another package
+    ],
+)
+def test_an_old_name_of_a_package_warns_at_the_line_that_uses_it(monkeypatch, old, new):
+    monkeypatch.setitem(lazy.RENAMED, old, (new, "0.4"))
+    module, _, name = old.rpartition(".")
+    package = importlib.import_module(module)
+    with pytest.warns(FutureWarning, match=f"^{old} .* multilab 0.4; use {new}$") as warned:
+        found = getattr(package, name)
+    assert warned[0].filename == __file__
+    home, _, current = new.rpartition(".")
+    assert found is getattr(importlib.import_module(home), current)
+    with pytest.warns(FutureWarning):
+        exec(f"from {module} import {name}")
+    assert name not in dir(package)

@@ -101,6 +101,7 @@ def test_a_card_that_is_not_plain_data_is_refused(text, message, pure_python, wr
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits are Linux's")
 def test_deep_or_large_cards_do_not_crash_the_interpreter(tmp_path):
+    pytest.importorskip("pyarrow")
     texts = {
         "brackets": "[" * 200_000,
         "braces": "title: " + "{a: " * 60_000,

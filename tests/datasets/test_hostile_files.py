@@ -22,6 +22,7 @@ from helpers.readers_worker import run_jobs
 from multilab.datasets import DatasetError, read
 from multilab.datasets.columns import canonical_csr
 
+pytest.importorskip("pyarrow")
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits and peak memory are Linux's"),
     pytest.mark.xdist_group("hostile"),  # one worker makes the results that they share

@@ -171,6 +171,7 @@ def test_groups_that_cannot_be(column, change, message, folder):
 
 
 def test_fewer_groups_than_folds_and_groups_on_both_sides(folder, capsys):
+    pytest.importorskip("hydra")
     visits(60, 3).to_csv("visits.csv", index=False)
     options = ["--labels-last", "2", "--groups", "patient"]
     assert main(["datasets", "add", "visits.csv", *options]) == 0

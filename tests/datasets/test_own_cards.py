@@ -159,7 +159,8 @@ def test_every_option_that_a_message_of_check_names_exists(tmp_path, capsys):
     for wrong in ("--label", "--label-c", "--labels-"):
         code, _, err = check(capsys, path, wrong, "rain")
         assert code == 2
-        assert f"No such option '{wrong}'" in err
+        assert "No such option" in err
+        assert wrong in err
 
 
 def test_check_takes_every_option_of_a_card(tmp_path, capsys):

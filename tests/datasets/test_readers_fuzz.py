@@ -21,6 +21,8 @@ from helpers.readers_oracles import differs
 from helpers.readers_samples import DENSE
 from helpers.readers_worker import run_jobs
 
+pytest.importorskip("openpyxl")
+pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits and peak memory are Linux's")
 
 

@@ -129,6 +129,7 @@ def test_new_rows_have_lists_or_numbers(tmp_path, monkeypatch):
 
 
 def test_a_model_of_vectors_predicts_a_file_and_its_npy(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("hydra")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path / "cache"))
     rng = np.random.default_rng(0)

@@ -69,7 +69,8 @@ def test_the_settings_name_every_package_whose_version_decides_the_result(name: 
 
 def test_the_extra_is_in_no_lock(checkout: Path) -> None:
     lines = [line for path in checkout.glob("*.lock") for line in path.read_text(encoding="utf-8").splitlines()]
-    assert lines
+    if not lines:
+        pytest.skip("no lock: an unpacked sdist")
     assert not [line for line in lines if line.startswith(("torch==", "tabm==", "tabicl==", "tabpfn=="))]
 
 

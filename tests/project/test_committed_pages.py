@@ -32,8 +32,6 @@ OF_COMPARISONS = ("metrics.json", "statistics*.json.gz", "headline.*", "ranks.cs
 LOCAL = ("quick", "compare")  # not committed, or only in part
 STUDIES = sorted(path.parent.name for path in CHECKOUT.glob(f"reports/*/{SCORES}") if path.parent.name not in LOCAL)
 
-pytestmark = pytest.mark.skipif(not STUDIES, reason="no committed results: an unpacked sdist")
-
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

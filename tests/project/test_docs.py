@@ -10,23 +10,25 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
 import pytest
+from packaging.version import Version
 
 import multilab
 from helpers.arena_sample import write_arena
 from helpers.command_line import parse
 from helpers.page_code import run_code
 from helpers.report_files import write_fake_study
+from multilab.core.lazy import RENAMED
 from multilab.methods import all_estimators
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
 GENERATED = ("architecture/files", "gallery/", "reference/generated/")
-pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="no documentation: an unpacked sdist")
 
 
 @cache
@@ -150,6 +152,24 @@ def test_every_class_and_function_that_a_package_exports_has_a_page_in_the_refer
     exported |= {cls.__name__ for cls in all_estimators()}
     values = {"METRICS", "PRESETS", "NOT_DECIDED", "NOT_REPRODUCED", "REPRODUCED"}
     assert exported - {name.rpartition(".")[2] for name in listed} == values
+
+
+def test_the_public_names_are_those_of_the_committed_list() -> None:
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    import multilab_reference as reference
+
+    listed = (DOCS / "reference" / "public-names.txt").read_text().splitlines()
+    assert len(listed) > 300
+    assert listed == reference.public_names(), "python docs/_extensions/multilab_reference.py writes the list anew"
+
+
+def test_renamed_public_names_still_work_until_the_release_that_removes_them() -> None:
+    for old, (new, removed_in) in RENAMED.items():
+        assert Version(multilab.__version__) < Version(removed_in)
+        (package, name), (home, current) = (path.rsplit(".", 1) for path in (old, new))
+        with pytest.warns(FutureWarning):
+            found = getattr(import_module(package), name)
+        assert found is getattr(import_module(home), current)
 
 
 def test_a_dead_link_anchor_or_icon_of_the_site_is_named(tmp_path: Path, capsys) -> None:

@@ -19,12 +19,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+import multilab
+
 pytestmark = pytest.mark.xdist_group("packaging")
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SITES = [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
 SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 and later
-# Written so that this file, which is in the sdist, is not an address of an index itself.
+# Written so that this file is not an address of an index itself.
 INDEX_ADDRESS = re.compile(rb"pypi[.]org|python[h]osted|extra[-]index|index[-]url|/simpl[e]/", re.IGNORECASE)
 
 
@@ -135,15 +137,22 @@ def test_the_sdist_has_an_explicit_list_that_keeps_everything_else_out(tmp_path)
     for entry in listed:
         if (CHECKOUT / entry).is_dir():
             shutil.copytree(CHECKOUT / entry, copy / entry)
-        elif (CHECKOUT / entry).is_file():
+        else:
+            (copy / entry).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CHECKOUT / entry, copy / entry)
     decoys = ("data/raw/ccd/x.arff", ".venv/x.py", "reports/quick/x.csv", "results/x.json", ".cells/k/arrays.npz")
-    for decoy in (*decoys, "mlflow.db", "notes/private.md", "src/multilab/__pycache__/x.pyc"):
+    for decoy in (
+        *decoys,
+        "tests/project/test_x.py",
+        "mlflow.db",
+        "notes/private.md",
+        "src/multilab/__pycache__/x.pyc",
+    ):
         (copy / decoy).parent.mkdir(parents=True, exist_ok=True)
         (copy / decoy).write_text("not to be shipped")
     build(copy, "sdist", out=tmp_path / "out")
     content = sdist_content(tmp_path / "out")
-    assert {name.split("/")[0] for name in content} <= {*listed, "PKG-INFO", ".gitignore"}
+    assert not [name for name in content if not name.startswith((*listed, "PKG-INFO", ".gitignore"))]
     assert not [name for name, text in content.items() if text == b"not to be shipped"]
     assert {name.removeprefix("conf/") for name in content if name.startswith("conf/")} == walked(CHECKOUT / "conf")
 
@@ -261,8 +270,7 @@ def test_the_wheel_is_what_runs(installed):
 
 def test_help_and_datasets_need_no_checkout_and_write_nothing(installed):
     assert "Usage: multilab" in installed.multilab("--help")
-    version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
-    assert installed.multilab("--version").strip() == version
+    assert installed.multilab("--version").strip() == multilab.__version__
     listed = {line.split()[0] for line in installed.multilab("datasets", "list").splitlines()[1:]}
     assert listed == {path.stem for path in (CHECKOUT / "conf" / "dataset").glob("*.yaml")}
     assert not list(installed.folder.iterdir())
@@ -311,7 +319,12 @@ def test_nothing_is_written_elsewhere_nor_read_from_the_checkout_nor_requested_f
     assert not installed.witnessed("n")
 
 
-@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="the sdist has no list of committed files")
+def test_a_citation_names_the_version_of_the_package():
+    assert yaml.safe_load((CHECKOUT / "CITATION.cff").read_text())["version"] == multilab.__version__
+    assert f"version = {{{multilab.__version__}}}" in (CHECKOUT / "docs" / "index.md").read_text()
+
+
+@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="an unpacked archive has no list of committed files")
 def test_no_prepared_or_converted_data_is_committed() -> None:
     run = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     names = run.stdout.splitlines()

@@ -83,7 +83,7 @@ def test_the_lock_pins_one_version_of_each_package(checkout):
 def test_its_own_file_is_trained_in_a_fresh_clone(readme, checkout, tmp_path):
     """A file of one's own and the cheap rows of the table, as written, in a clone of this commit."""
     if not (checkout / ".git").exists():
-        pytest.skip("no git repository to clone: an unpacked sdist")
+        pytest.skip("no git repository to clone: an unpacked archive")
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{checkout}", clone], check=True)
     rows = [

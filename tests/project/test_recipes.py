@@ -120,7 +120,7 @@ class Copy:
 def complete(tmp_path: Path, checkout: Path) -> Copy:
     """A fresh repository with all files."""
     if not (checkout / ".git").exists():
-        pytest.skip("no git repository: an unpacked sdist")
+        pytest.skip("no git repository: an unpacked archive")
     return Copy(tmp_path / "copy", checkout, complete=True)
 
 

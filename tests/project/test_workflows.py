@@ -62,13 +62,40 @@ def test_a_checkout_leaves_no_credentials_and_may_only_read(workflows):
         assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
-def test_a_job_has_no_other_right_than_to_comment(workflows):
+def test_a_job_has_no_other_right_than_to_comment_or_to_publish(workflows):
     for text in workflows.values():
         for job in yaml.safe_load(text)["jobs"].values():
-            wanted = job.get("permissions", {"contents": "read"})
-            assert wanted in ({"contents": "read"}, {"contents": "read", "pull-requests": "write"})
-            uses = [step.get("uses", "") + step.get("run", "") for step in job["steps"]]
-            assert ("pull-requests" in wanted) == any(".github/actions/compare" in use for use in uses)
+            rights = {right for right, kind in job.get("permissions", {}).items() if kind == "write"}
+            uses = " ".join(step.get("uses", "") + step.get("run", "") for step in job["steps"])
+            assert ("pull-requests" in rights) == (".github/actions/compare" in uses)
+            assert ("pages" in rights) == ("actions/deploy-pages@" in uses)
+            assert ("id-token" in rights) == ("uv publish" in uses or "pages" in rights)
+            assert rights <= {"pull-requests", "pages", "id-token"}
+
+
+def test_what_is_published_was_tried_and_comes_from_no_cache_and_no_checkout(workflows):
+    jobs = yaml.safe_load(workflows["release.yml"])["jobs"]
+    uses = {name: [step.get("uses", "").partition("@")[0] for step in job["steps"]] for name, job in jobs.items()}
+    assert "try" in jobs["publish"]["needs"]
+    assert jobs["try"]["needs"] == "build"
+    for name in ("publish", "pages"):
+        assert "actions/checkout" not in uses[name]
+    assert "cache" not in {name for job in jobs.values() for step in job["steps"] for name in step.get("with", {})}
+
+
+def test_a_tag_that_is_not_the_version_makes_no_release(workflows, tmp_path):
+    named = {step.get("name"): step.get("run") for step in steps(workflows["release.yml"])}
+    (tmp_path / "dist").mkdir()
+    for name in ("multilab-0.2.0-py3-none-any.whl", "multilab-0.2.0.tar.gz"):
+        (tmp_path / "dist" / name).touch()
+
+    def code(tag: str) -> int:
+        script, env = named["The tag is the version"], {**os.environ, "GITHUB_REF_NAME": tag}
+        return subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=env, capture_output=True).returncode
+
+    assert code("v0.2.0") == 0
+    assert code("v0.2.1") != 0
+    assert code("v0.2") != 0
 
 
 def test_a_job_that_runs_code_of_strangers_may_only_read(workflows):
@@ -220,7 +247,7 @@ def test_downloads_are_cached(workflows):
         cached = [step for step in pythons if "cache" in step["with"]]
         locks = ["requirements.lock", "requirements-arena.lock"] if "setup-arena" in text else ["requirements.lock"]
         assert all(step["with"]["cache-dependency-path"].split() == locks for step in cached)
-        assert cached == pythons or "actions/compare" in text
+        assert cached == pythons or "actions/compare" in text or "uv publish" in text
 
 
 def test_the_gate_runs_on_two_kinds_of_kernels(workflows, checkout):

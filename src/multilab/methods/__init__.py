@@ -8,7 +8,7 @@ module, never from here: the identity of a result follows those imports.
 from importlib.util import find_spec
 from typing import Any
 
-from multilab.core.lazy import imported_by_name
+from multilab.core.lazy import RENAMED, imported_by_name, renamed
 from multilab.methods.discovery import all_estimators, find_class, public_classes
 
 __all__ = ["all_estimators"]
@@ -17,6 +17,8 @@ __all__ = ["all_estimators"]
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):  # names that the import system looks up
         raise AttributeError(f"module 'multilab.methods' has no attribute {name!r}")
+    if f"{__name__}.{name}" in RENAMED:
+        return renamed(__name__, name)
     importing = imported_by_name()
     try:
         return find_class(name)

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from multilab.metrics import decision_metrics, auc, ranking_metrics, top_labels, probability_metrics  # noqa: F401
 
 # ruff: isort: on
+from multilab.core.lazy import renamed
 from multilab.metrics.bootstrap_intervals import (
     BootstrapDifference,
     BootstrapInterval,
@@ -65,7 +66,7 @@ __all__ += sorted(ALL_METRICS)
 def __getattr__(name: str) -> Callable[..., float]:
     if name in ALL_METRICS:
         return ALL_METRICS[name].function
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return renamed(__name__, name)
 
 
 def __dir__() -> list[str]:
