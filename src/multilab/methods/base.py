@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from multilab.core.numbers import whole_number
-from multilab.core.tables import in_another_order
+from multilab.core.tables import in_another_order, pandas_frame
 from multilab.methods._array_api import keep_namespace, to_numpy
 from multilab.methods.errors import MethodError
 from multilab.methods.labels import (
@@ -30,6 +30,7 @@ from multilab.methods.labels import (
     label_names,
     target_values,
     to_frame,
+    with_tag_columns,
 )
 
 __all__ = [
@@ -118,7 +119,7 @@ class _MultiLabelInput:
         if y is None:
             raise MethodError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._validate_features(X, ensure_min_samples=self._min_samples)
-        y, y_mask = to_numpy(y), to_numpy(y_mask)
+        y, y_mask = with_tag_columns(to_numpy(y)), to_numpy(y_mask)
         names = label_names(y)
         classes, y = binary_classes(y, classes)
         Y = canonical_labels(y, self._sparse_labels) if self._sparse_labels and y_mask is None else None
@@ -144,7 +145,8 @@ class _MultiLabelInput:
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         accepted = "csr" if self._accepts_sparse else False
-        X = validate_data(self, to_numpy(X), accept_sparse=accepted, dtype=list(self._feature_types), **options)
+        X = pandas_frame(to_numpy(X))
+        X = validate_data(self, X, accept_sparse=accepted, dtype=list(self._feature_types), **options)
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -186,6 +188,11 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     are NaN in a float y, -1 in an int8 y, or False in ``y_mask`` (the form for a sparse y); `check_labels` passes them
     on as -1. The other classes refuse them.
 
+    **Tags** are taken in place of a matrix: lists or sets of texts, texts such as ``red|blue`` (separated by ``|``,
+    ``;`` or ``,``) or with one tag each; a list, an array, a series or a one-column data frame of them, where a missing
+    cell is a row without any. The labels are the tags, sorted (`sklearn.preprocessing.MultiLabelBinarizer` has the same
+    columns), and their names are in ``label_names_``. One or two different texts without a separator are classes:
+
     **One-dimensional y**: two classes of any type make a binary classifier in scikit-learn's sense, as with its own
     multi-label classifiers (`sklearn.neighbors.KNeighborsClassifier`): ``predict`` returns shape (n,) with these
     classes, ``predict_proba`` shape (n, 2), and ``decision_function`` shape (n,), moved so that its threshold is 0.
@@ -197,7 +204,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension.
 
         Returns
@@ -361,15 +368,18 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
-            Compared by position. A data frame must have its columns in the order of ``label_names_``.
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
+            Compared by position. A data frame must have its columns in the order of ``label_names_``. Tags that `fit`
+            has not seen cannot be predicted: they are left out, with one warning that counts them.
         sample_weight : array-like of shape (n,), optional
 
         Raises
         ------
         MethodError
-            If y is a data frame with the columns of ``label_names_`` in another order.
+            If y is a data frame with the columns of ``label_names_`` in another order, or holds tags and the labels of
+            the model have no names.
         """
+        y = with_tag_columns(y, model=self)
         if in_another_order(getattr(self, "label_names_", None), getattr(y, "columns", None)):
             raise MethodError("y has the labels of the model in another order: pass y[model.label_names_]")
         return super().score(X, target_values(y), sample_weight)
@@ -488,7 +498,11 @@ class BatchClassifier(MultiLabelClassifier):
             X, Y = self._validate_fit(X, y, classes=classes)
         else:
             X = self._validate_features(X, reset=False)
-            _, y = binary_classes(to_numpy(y), self.classes_) if self.classes_.ndim == 1 else (None, to_numpy(y))
+            y = to_numpy(y)
+            if self.classes_.ndim == 1:
+                _, y = binary_classes(y, self.classes_)
+            else:
+                y = with_tag_columns(y, getattr(self, "label_names_", None))
             Y = check_labels(y, missing=True, owner=type(self).__name__)
             if Y.shape != (X.shape[0], self.n_labels_):
                 raise MethodError(f"a batch has labels of shape {Y.shape}, expected ({X.shape[0]}, {self.n_labels_})")
@@ -579,7 +593,7 @@ class WeightedClassifier(MultiLabelClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
@@ -661,7 +675,7 @@ class PartialClassifier(MultiLabelClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed.
@@ -693,7 +707,7 @@ class WeightedPartialClassifier(WeightedClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
@@ -734,7 +748,7 @@ class MultiLabelTransformer(_MultiLabelInput, TransformerMixin, BaseEstimator, A
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed; only some transformers learn from partially observed labels.

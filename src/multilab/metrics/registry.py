@@ -34,7 +34,7 @@ from multilab.core.text import docstring
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, count_decisions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval
+from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval, without_tags
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
 from multilab.metrics.own_metrics import MetricLike, Needs, own_metric
@@ -344,9 +344,9 @@ _EXAMPLES = "Examples\n--------"
 _SECTIONS = """\
 Parameters
 ----------
-Y : array-like or sparse, shape (n_rows, n_labels)
-    True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
-{given} : array-like or sparse, shape (n_rows, n_labels)
+Y : array-like or sparse, shape (n_rows, n_labels), or tags
+    True labels, 0/1; NaN, or -1 in int8, where a label was not observed. Tags, see the guide page *metrics*.
+{given} : array-like or sparse, shape (n_rows, n_labels){or_tags}
     {what}
 conventions : str or Conventions, default "default"
     A preset or your own rules, see :class:`Conventions`. {conventions}
@@ -498,6 +498,7 @@ def _public_function(formula: Formula, needs: Needs) -> Callable[..., float]:
         y_mask: Any = None,
         **parameters: Any,
     ) -> float:
+        Y, decisions = without_tags(Y, decisions)
         return value(LabelSets(Y, "Y", y_mask, sample_weight, labels), decisions, conventions, parameters)
 
     def of_scores(
@@ -510,6 +511,7 @@ def _public_function(formula: Formula, needs: Needs) -> Callable[..., float]:
         y_mask: Any = None,
         **parameters: Any,
     ) -> float:
+        Y, scores = without_tags(Y, scores, names=("Y", "scores"))
         return value(LabelSets(Y, "Y", y_mask, sample_weight, labels), scores, conventions, parameters)
 
     function: Any = of_decisions if needs == "decisions" else of_scores
@@ -529,6 +531,7 @@ def _document(made: Metric, doc: str) -> str:
     sections = _SECTIONS.format(
         given="decisions" if made.needs == "decisions" else "scores",
         parameters=parameters.rstrip() + "\n" if parameters else "",
+        or_tags=", or tags" if made.needs == "decisions" else "",
         what=_WHAT[made.needs],
         conventions=f"Those that matter: {rules}." if rules else "The value is the same under all of them.",
         low=f"{made.low:g}",

@@ -13,6 +13,7 @@ from multilab.metrics.inputs import (
     Scores,
     ThresholdedScores,
     refuse_outside_unit_interval,
+    without_tags,
 )
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
@@ -39,12 +40,12 @@ def score_all(
 
     Parameters
     ----------
-    Y : array-like or sparse, shape (n_rows, n_labels)
+    Y : array-like or sparse, shape (n_rows, n_labels), or tags
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     scores : array-like or sparse, shape (n_rows, n_labels), or None
         Finite scores, larger means more relevant. None: the ranking metrics are computed on the decisions as
         scores 0 and 1, where the tie rules decide; this requires ``decisions``.
-    decisions : array-like or sparse, shape (n_rows, n_labels), optional
+    decisions : array-like or sparse, shape (n_rows, n_labels), or tags, optional
         Predicted labels, 0/1. None: a label is predicted when its score is at least ``threshold`` (above it
         under the conventions ``lamda``).
     threshold : float, optional
@@ -96,6 +97,7 @@ def score_all(
     if scores is None and decisions is None:
         raise MetricError("score_all needs scores, decisions, or both; got neither")
     chosen_metrics = METRICS if metrics is None else all_defined(metrics)
+    Y, scores, decisions = without_tags(Y, scores, decisions, names=("Y", "scores", "decisions"))
     truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
     name = "decisions" if scores is None else "scores"
     ranked = truth.chosen(Scores(decisions if scores is None else scores, name), name)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Cells, Decisions, Scores, ThresholdedScores, blocks
+from multilab.metrics.inputs import Cells, Decisions, Scores, ThresholdedScores, blocks, without_tags
 from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.registry import ALL_METRICS, Metric, defined
 
@@ -42,7 +42,7 @@ def bounds(
     ----------
     metric : str
         Name of a metric of decisions, ``log_loss``, ``brier_score`` or ``precision_at_k``.
-    Y : array-like or sparse, shape (n_rows, n_labels)
+    Y : array-like or sparse, shape (n_rows, n_labels), or tags
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     given : array-like or sparse, shape (n_rows, n_labels)
         Decisions, scores or probabilities, as the metric needs them.
@@ -72,6 +72,7 @@ def bounds(
     """
     chosen, definition = resolve(conventions), defined(metric)
     _refuse_inexact(definition, chosen, parameters)
+    Y, given = without_tags(Y, given, names=("Y", definition.needs))
     truth = LabelSets(Y, y_mask=y_mask)
     best, worst = _extremes(definition, truth, given)
     values = [definition.function(labels, given, chosen, **parameters) for labels in (best, worst)]

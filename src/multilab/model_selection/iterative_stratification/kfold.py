@@ -68,10 +68,11 @@ class IterativeStratifiedKFold(BaseCrossValidator):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n, d)
+        X : array-like, sparse or data frame of shape (n, d)
             Only its number of rows is read; may be None.
-        y : array-like or sparse of shape (n, q) or (n,)
-            Labels, 0 or 1; NaN, or -1 in an int8 matrix, where a label is not observed.
+        y : str, array-like or sparse of shape (n, q) or (n,), or n collections of tags
+            Labels, 0 or 1; NaN, or -1 in an int8 matrix, where a label is not observed. Tags such as ``red|blue`` or
+            lists; the name of a column of tags if X is a data frame.
         groups : ignored
 
         Raises
@@ -117,6 +118,11 @@ def labels_of(X: Any, y: Any) -> LabelMatrix:
     """
     if y is None:
         raise DatasetError("iterative stratification needs the labels: split(X, y)")
+    if isinstance(y, str) or (hasattr(X, "columns") and isinstance(y, list | tuple)):
+        from multilab.datasets.rows_and_labels import labels_by_name, names_columns, rows_of  # they import all readers
+
+        frame = rows_of(X)
+        y = labels_by_name(frame, y)[1] if names_columns(frame, y) else y
     labels = check_label_matrix(y)
     rows = len(X) if X is not None and not hasattr(X, "shape") else None if X is None else X.shape[0]
     if rows not in (None, labels.positive.shape[0]):
