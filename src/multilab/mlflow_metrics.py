@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.core import MultilabError
+from multilab.core.tags import same_columns
 from multilab.metrics import METRICS, score_all
 from multilab.metrics.own_metrics import MetricLike
 from multilab.metrics.registry import all_defined, by_name, defined
@@ -33,9 +34,9 @@ def evaluation_frame(y_true: Any, decisions: Any, scores: Any = None, features: 
 
     Parameters
     ----------
-    y_true : DataFrame or array-like of shape (n, q)
+    y_true : DataFrame or array-like of shape (n, q), or n collections of tags
         True labels, 0/1; NaN where a label was not observed. The columns of a DataFrame are the labels.
-    decisions : DataFrame or array-like of shape (n, q)
+    decisions : DataFrame or array-like of shape (n, q), or n collections of tags
         Predicted labels. Columns of a DataFrame are put into the order of ``y_true``.
     scores : DataFrame or array-like of shape (n, q), optional
         Predicted scores or probabilities.
@@ -60,6 +61,10 @@ def evaluation_frame(y_true: Any, decisions: Any, scores: Any = None, features: 
     >>> evaluation_frame(Y, Y[["wind", "rain"]]).loc[0].to_dict()
     {'labels': [1, 0], 'decisions': [1, 0]}
     """
+    try:
+        y_true, decisions, scores = same_columns(y_true, decisions, scores, names=("y_true", DECISIONS, SCORES))
+    except ValueError as error:
+        raise EvaluationError(str(error)) from None
     given = {DECISIONS: decisions} | ({} if scores is None else {SCORES: scores})
     truth = _matrix(LABELS, y_true)
     columns = {LABELS: truth} | {name: _matrix(name, values, y_true) for name, values in given.items()}

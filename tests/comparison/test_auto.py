@@ -120,6 +120,7 @@ def test_all_ways_to_name_the_labels_are_one(table):
         (table.assign(tags=lists), "tags"),
         (features, lists),
         (features, pd.Series(lists)),
+        (features, table["tags"]),
         (features, labels),
         (features, labels.to_numpy()),
         (pd.concat([features, labels], axis=1), sorted(WORDS)),
@@ -127,6 +128,88 @@ def test_all_ways_to_name_the_labels_are_one(table):
     ):
         model = quick(budget_fits=6).fit(*given)
         np.testing.assert_array_equal(model.predict_proba(features), expected)
+
+
+def of_arrow(frame):
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+def of_polars(frame):
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+def as_file(frame, suffix):
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet("songs.parquet")
+    elif suffix == "json":
+        frame.to_json("songs.json", orient="records")
+    else:
+        frame.to_csv("songs.csv", index=False)
+    return f"songs.{suffix}"
+
+
+TABLES = {
+    "pandas": lambda frame: frame,
+    "Arrow": of_arrow,
+    "polars": of_polars,
+    "CSV": lambda frame: as_file(frame, "csv"),
+    "JSON": lambda frame: as_file(frame, "json"),
+    "Parquet": lambda frame: as_file(frame, "parquet"),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_file_or_a_frame_of_any_library_is_predicted_and_scored(fitted, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    new = songs(60, seed=1)
+    new["tags"] = [*new["tags"][-20:], *new["tags"][20:]]  # some are wrong
+    truth = pd.DataFrame({tag: new["tags"].str.contains(tag).astype(int) for tag in sorted(WORDS)})
+    given, expected = TABLES[kind](new), fitted.score(new, truth)
+    np.testing.assert_array_equal(fitted.predict_proba(given), fitted.predict_proba(new))
+    assert 0.5 < expected < 1
+    assert fitted.score(given, "tags") == expected
+    for labels in (truth, new["tags"], [tags.split("|") for tags in new["tags"]]):
+        assert fitted.score(given, labels) == expected
+    named = pd.concat([new.drop(columns="tags"), truth[["sea", "calm", "loud"]]], axis=1)
+    assert fitted.score(TABLES[kind](named), ["sea", "calm", "loud"]) == expected
+    weighted = new.assign(weight=[1] * 30 + [0] * 30)
+    assert fitted.score(TABLES[kind](weighted), "tags", "weight") == fitted.score(new[:30], "tags")
+    other = new.drop(columns="tags").assign(moods=new["tags"].str.replace("|", ";"))  # not the column of training
+    assert fitted.score(TABLES[kind](other), "moods") == expected
+
+
+@pytest.mark.parametrize("kind", ["Arrow", "polars", "CSV", "Parquet"])
+def test_a_model_of_a_file_or_of_any_frame_is_that_of_the_frame(table, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients = table.assign(singer=np.arange(len(table)) % 7)
+    expected, found = (
+        quick(budget_fits=6).fit(given, "tags", groups="singer").predict_proba(table)
+        for given in (patients, TABLES[kind](patients))
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_tags_that_the_fit_has_not_seen_are_counted_once_and_left_out(fitted):
+    new = songs(60, seed=1)
+    strange = new.assign(tags=[*("forest|" + new["tags"][:3]), *new["tags"][3:]])
+    with pytest.warns(UserWarning, match="1, in 3 of 60 rows") as caught:
+        assert fitted.score(strange, "tags") == fitted.score(new, "tags")
+    assert len(caught) == 1
+
+
+def test_numbers_of_a_file_that_can_be_read_in_two_ways_are_refused(table, tmp_path):
+    path = tmp_path / "songs.csv"
+    table.assign(price=["1.200" if k % 2 else "800" for k in range(len(table))]).to_csv(path, index=False, sep=";")
+    with pytest.raises(DatasetError, match="price"):
+        quick(budget_fits=6).fit(path, "tags")
+
+
+def test_wrong_uses_of_names_at_score_get_one_line(fitted, table):
+    for X, y in ((table, "moods"), (table, ["calm"]), (table.drop(columns="tags").to_numpy(), "tags")):
+        with pytest.raises((ComparisonError, DatasetError)) as raised:
+            fitted.score(X, y)
+        assert "\n" not in str(raised.value)
 
 
 def test_a_number_of_fits_gives_the_same_model_on_every_run(table, fitted):

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from multilab.comparison import compare
-from multilab.comparison.errors import ComparisonError
 from multilab.core.tables import table_values
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.imbalance import irlbl, mean_ir
+from multilab.datasets.imbalance import irlbl
 from multilab.decision import TunedThresholdClassifier, macro_f1_thresholds
 from multilab.methods import MLkNN
 from multilab.methods.base import MethodError
@@ -20,9 +19,6 @@ from multilab.metrics.errors import MetricError
 from multilab.model_selection import (
     IterativeStratifiedGroupKFold,
     IterativeStratifiedKFold,
-    IterativeStratifiedShuffleSplit,
-    RepeatedIterativeStratifiedKFold,
-    make_splits,
     train_test_split,
 )
 
@@ -107,7 +103,7 @@ def test_comparing_takes_what_fit_takes():
 
 @pytest.mark.parametrize("table", [PLAIN.astype(str), PLAIN.astype(str).astype("category"), PLAIN.assign(c="x")])
 def test_texts_are_no_labels(table):
-    with pytest.raises(MethodError, match=r"must hold 0 and 1 only.*MultiLabelBinarizer"):
+    with pytest.raises(MethodError, match="must hold 0 and 1 only"):
         MLkNN().fit(X, table)
     with pytest.raises(MetricError, match="not numbers"):
         macro_f1(table, P > 0.5)
@@ -140,50 +136,6 @@ def test_frames_with_the_same_columns_in_another_order_are_refused():
     assert macro_f1(Y, renamed) == macro_f1(Y, P > 0.5) == macro_f1(Y, (other > 0.5)[["a", "b", "c"]])
 
 
-LISTS = [["a"], ["b", "c"], [], ["b"]]
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        LISTS,
-        [["a", "b"]] * 4,
-        ["a,b", "c", "d", "a"],
-        [{"a"}, {"b", "c"}, {"a"}, set()],
-        pd.Series(LISTS),
-        pd.Series(["a|b", "a", "", "b"]),
-        np.array(LISTS, dtype=object),
-    ],
-)
-def test_tags_name_the_tool_that_makes_columns_of_them(y):
-    rows, groups = X[:4], [0, 1, 2, 3]
-    for model in (MLkNN(k=1), TunedThresholdClassifier(MLkNN(k=1), cv=2)):
-        with pytest.raises(ValueError, match="MultiLabelBinarizer"):  # of a Series of lists that of scikit-learn
-            model.fit(rows, y)
-    with pytest.raises(ComparisonError, match="MultiLabelBinarizer"):
-        compare([MLkNN(k=1)], rows, y, cv=2)
-    for split in (
-        lambda: list(IterativeStratifiedGroupKFold(2).split(rows, y, groups)),
-        lambda: list(RepeatedIterativeStratifiedKFold(n_splits=2).split(rows, y)),
-        lambda: list(IterativeStratifiedShuffleSplit(2).split(rows, y)),
-        lambda: train_test_split(rows, y),
-        lambda: make_splits(y, {"kfold": 2}),
-    ):
-        with pytest.raises(DatasetError, match="MultiLabelBinarizer") as refused:
-            split()
-        assert "\n" not in str(refused.value)
-    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
-        mean_ir(y)
-
-
-@pytest.mark.parametrize("y", [LISTS, pd.Series(LISTS), np.array(LISTS, dtype=object)])
-def test_lists_of_tags_in_metrics(y):
-    for call in (lambda: macro_f1(y, P[:4] > 0.5), lambda: macro_f1(P[:4] > 0.5, y), lambda: score_all(y, P[:4])):
-        with pytest.raises(MetricError, match="MultiLabelBinarizer") as refused:
-            call()
-        assert "\n" not in str(refused.value)
-
-
 def test_a_comparison_keeps_groups_together():
     groups = np.arange(len(PLAIN)) % 8
     board = compare([MLkNN(k=3)], X, PLAIN, cv=2, groups=groups, metrics=["macro_f1"])
@@ -193,10 +145,7 @@ def test_a_comparison_keeps_groups_together():
 
 def test_rows_of_unequal_length_are_one_line():
     ragged = [[1, 0], [1], [0, 1], [1, 1]]
-    with pytest.raises(
-        MethodError,
-        match=r"unequal length; for lists of tags pass .*MultiLabelBinarizer\(\)",
-    ):
+    with pytest.raises(MethodError, match="unequal length"):
         MLkNN(k=1).fit(X[:4], ragged)
     with pytest.raises(DatasetError, match="rows of unequal length"):
         list(IterativeStratifiedKFold(2).split(X[:4], ragged))

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from helpers.readers_samples import content
+from multilab.core.tags import MISSING_CELLS
 from multilab.datasets import DatasetError, csv_files, read
 from multilab.datasets.file_access import Limits
 from multilab.datasets.options import Reading
-from multilab.datasets.table_cells import MISSING_CELLS
 
 
 @pytest.fixture

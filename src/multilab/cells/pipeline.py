@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from multilab.cells.features import Columns, Scaling
 from multilab.methods.errors import MethodError
-from multilab.methods.labels import check_labels
+from multilab.methods.labels import check_labels, with_tag_columns
 from multilab.methods.out_of_fold import out_of_fold_scores, score_matrix
 from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold
 
@@ -139,6 +139,7 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
         MethodError
             Weights or a mask are given and the classifier does not take them, or a step refuses its arguments.
         """
+        y = with_tag_columns(y)
         given = {"sample_weight": sample_weight, "groups": groups, "y_mask": y_mask}
         given = {name: value for name, value in given.items() if value is not None}
         steps: Steps = [(name, step if isinstance(step, str) else clone(step)) for name, step in self.steps]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
-from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, has_fit_parameter
 
@@ -25,8 +24,9 @@ from multilab.core.messages import unknown_name
 from multilab.core.parallel import workers
 from multilab.datasets.embeddings import embedded_frame
 from multilab.datasets.errors import DatasetWarning
+from multilab.datasets.rows_and_labels import columns_named, is_path, labels_by_name, names_columns, rows_of
 from multilab.methods.base import MultiLabelClassifier, refuse_cell_weights
-from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names
+from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names, with_tag_columns
 from multilab.metrics.own_metrics import MetricLike
 from multilab.metrics.registry import ALL_METRICS, by_name, defined
 from multilab.model_selection.group_kfold import group_matrix
@@ -55,7 +55,6 @@ _GRACE = 60.0
 less than one, unless the machine is very busy."""
 _MARGIN = 1.2
 """Fits and their metrics take up to this many times what the fit before makes one expect."""
-_ROW = "row number"
 
 
 class AutoMultiLabel(MultiLabelClassifier):
@@ -174,8 +173,9 @@ class AutoMultiLabel(MultiLabelClassifier):
 
         Parameters
         ----------
-        X : DataFrame of shape (n, m), array-like or sparse matrix of shape (n, d)
-            Rows; a frame may hold the labels.
+        X : path-like, data frame of shape (n, m), array-like or sparse matrix of shape (n, d)
+            Rows: a table as a file, or as a data frame of pandas, polars or Arrow, which may hold the labels; or a
+            matrix.
         y : str, list of str, array-like or sparse matrix of shape (n, q), or n collections of tags
             See the notes of the class.
         sample_weight : str or array-like of shape (n,), optional
@@ -201,9 +201,9 @@ class AutoMultiLabel(MultiLabelClassifier):
 
         began = time.monotonic()
         self._check_arguments()
-        if isinstance(X, pd.DataFrame):
-            X = X.rename(columns=lambda name: str(name).strip())
-        X, weights, groups, others = _taken_out(X, sample_weight, groups)
+        X = rows_of(X, [y, groups], self.columns)
+        X, named, others = columns_named(X, sample_weight=sample_weight, groups=groups)
+        weights, groups = named["sample_weight"], named["groups"]
         X, dropped = _without(X, self.drop)
         X, y, weights, groups = self._present_rows(X, y, weights, groups)
         X, Y, self._tags_column = self._rows_and_labels(X, y)
@@ -213,7 +213,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         if has_unobserved(Y):
             some = np.array([[1.0, np.nan], [0.0, 1.0]])
             metric_values(some, np.eye(2), np.eye(2), [self.metric])  # refuses a function of complete labels
-        names = [str(name) for name in getattr(self, "label_names_", [f"label{k}" for k in range(Y.shape[1])])]
+        names = self._names
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         columns: Any = self.columns
         if isinstance(X, pd.DataFrame):  # here, since libraries of networks must not run before and after a fork
@@ -230,6 +230,34 @@ class AutoMultiLabel(MultiLabelClassifier):
         if isinstance(X, pd.DataFrame):
             _warn_of_columns(X, self.encoder_)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose labels are all predicted right.
+
+        Parameters
+        ----------
+        X : path-like, data frame of shape (n, m), array-like or sparse matrix of shape (n, d)
+            Rows as `fit` takes them; a file or a frame may hold the labels.
+        y : str, list of str, array-like or sparse matrix of shape (n, q), or n collections of tags
+            Labels as `fit` takes them. Tags that `fit` has not seen cannot be predicted: they are left out, with one
+            warning that counts them.
+        sample_weight : str or array-like of shape (n,), optional
+            Weights of the rows, or the column of X that holds them.
+
+        Raises
+        ------
+        DatasetError
+            A column does not exist, or its cells are no labels.
+        MethodError
+            y is no label matrix, or a data frame with the columns of ``label_names_`` in another order.
+        """
+        check_is_fitted(self, "n_labels_")
+        if is_path(X) and self.encoder_ is not None:
+            X = self.encoder_.rows_of(X, y)
+        X, named, _ = columns_named(rows_of(X, [y]), sample_weight=sample_weight)
+        if names_columns(X, y):
+            X, y, _ = labels_by_name(X, y, self._names)
+        return super().score(X, y, named["sample_weight"])
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the model into a folder that `multilab predict`, `serve`, `card` and `monitor` read; return its path.
@@ -256,6 +284,10 @@ class AutoMultiLabel(MultiLabelClassifier):
             if value is not None and not (isinstance(value, int | float) and value > 0):
                 raise ComparisonError(f"`{name}` must be a number > 0 or None, got {value!r}")
 
+    @property
+    def _names(self) -> list[str]:
+        return [str(name) for name in getattr(self, "label_names_", [f"label{k}" for k in range(self.n_labels_)])]
+
     def _metrics(self) -> tuple[MetricLike, ...]:
         from multilab.comparison.portfolio import load_portfolio
 
@@ -280,7 +312,7 @@ class AutoMultiLabel(MultiLabelClassifier):
             metric_values(np.eye(2), np.eye(2), np.eye(2), [self.metric], np.ones(2))  # refuses one without weights
             if not weights.all():
                 rows = np.flatnonzero(weights)
-                if not (isinstance(y, str) or _is_list_of_names(y)):
+                if not names_columns(X, y):
                     check_consistent_length(X, y)
                     y = _safe_indexing(y, rows)
                 X, weights = _safe_indexing(X, rows), weights[rows]
@@ -292,18 +324,15 @@ class AutoMultiLabel(MultiLabelClassifier):
     def _rows_and_labels(self, X: Any, y: Any) -> tuple[Any, np.ndarray, str]:
         """Return features (a frame, or a validated matrix), labels, and the column of tags of X, empty without one."""
         tags = ""
-        if isinstance(X, pd.DataFrame):
-            if isinstance(y, str) or _is_list_of_names(y):
-                X, y, tags = _split_frame(X, y)
-            if not X.shape[1]:
-                raise ComparisonError("no feature is left: every column is a label, a weight or a group")
-        elif isinstance(y, str):
-            raise ComparisonError(f"y={y!r} names a column: X must be a pandas.DataFrame, not {type(X).__name__}")
-        y = _tags(y)
+        if names_columns(X, y):
+            X, y, tags = labels_by_name(X, y)
+        if isinstance(X, pd.DataFrame) and not X.shape[1]:
+            raise ComparisonError("no feature is left: every column is a label, a weight or a group")
         if not isinstance(X, pd.DataFrame):
             X, Y = self._validate_fit(X, y)
             self.encoder_ = None
             return X, Y, tags
+        y = with_tag_columns(y)
         names = label_names(y)
         classes, y = binary_classes(y)
         Y = check_labels(y, missing=True, owner=type(self).__name__)
@@ -318,9 +347,10 @@ class AutoMultiLabel(MultiLabelClassifier):
         encoder = getattr(self, "encoder_", None)
         if options.get("reset", True) or encoder is None:
             return super()._validate_features(X, **options)
+        X = encoder.read(X) if is_path(X) else rows_of(X)
         if not isinstance(X, pd.DataFrame):
             X = pd.DataFrame(np.asarray(X), columns=self.feature_names_in_)
-        return encoder.encode(X.rename(columns=lambda name: str(name).strip())).X
+        return encoder.encode(X).X
 
     def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         scores, decisions = predict_rows(self.estimator_, X)
@@ -688,25 +718,6 @@ def _state(one: tuple[str, str, float]) -> tuple[float, str, str]:
     return spent, status, note
 
 
-def _is_list_of_names(y: Any) -> bool:
-    return isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(name, str) for name in y)
-
-
-def _taken_out(X: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, list[str]]:
-    """Return X without the columns that are named as weights and groups, these two, and the names of the columns."""
-    arguments, names = {"sample_weight": weights, "groups": groups}, list[str]()
-    for argument, column in arguments.items():
-        if isinstance(column, str):
-            column = column.strip()
-            if not isinstance(X, pd.DataFrame):
-                raise ComparisonError(f"{argument}={column!r} names a column: X must be a pandas.DataFrame")
-            if column not in X.columns:
-                raise ComparisonError(f"{argument}: {unknown_name('column', column, list(map(str, X.columns)))}")
-            arguments[argument] = X[column]
-            names.append(column)
-    return (X.drop(columns=names) if names else X), arguments["sample_weight"], arguments["groups"], names
-
-
 def _without(X: Any, drop: Any) -> tuple[Any, list[str]]:
     """Return X without some columns, and their names."""
     from multilab.datasets.options import names_to_drop
@@ -735,37 +746,3 @@ def _warn_of_columns(X: pd.DataFrame, encoder: TableEncoder) -> None:
         else:
             continue
         warnings.warn(f"{column.name}: {advice}", DatasetWarning, stacklevel=3)
-
-
-def _split_frame(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Return a frame without its columns of labels, the labels, and the column of tags, empty without one."""
-    from multilab.datasets.frames import Rows, tidy
-    from multilab.datasets.labels import choose_labels
-    from multilab.datasets.options import Reading
-    from multilab.datasets.tables import table_of
-
-    if isinstance(y, str) and not any(mark in y for mark in "*?["):
-        names, reading = [y], Reading(tags=y)
-        if y not in X.columns:
-            table_of(Rows(tidy(X.iloc[:1], "X")), reading, "X")  # says which column is meant
-    else:
-        reading = Reading(label_columns=[y] if isinstance(y, str) else list(y))
-        columns = [str(name) for name in X.columns]
-        names = [columns[k] for k in choose_labels(reading, columns, "X")]
-        reading = Reading(label_columns=names, missing_labels="keep")
-    rows = tidy(X[names].assign(**{_ROW: 0.0}), "X", text_columns=reading.own_columns)
-    table = table_of(Rows(rows), reading, "X")
-    labels = pd.DataFrame(np.where(table.Y == -1, np.nan, table.Y.astype(float)), columns=table.label_names)
-    return X.drop(columns=names), labels, names[0] if reading.tags else ""
-
-
-def _tags(y: Any) -> Any:
-    """Return lists of tags as 0/1 columns, named by the tags; anything else as it is."""
-    cells = y.tolist() if isinstance(y, pd.Series) else y
-    collections = list | tuple | set | frozenset
-    if not isinstance(cells, list | tuple) or not cells or not all(isinstance(cell, collections) for cell in cells):
-        return y
-    if not any(isinstance(tag, str) for cell in cells for tag in cell):
-        return y  # numbers: rows of a matrix
-    binarizer = MultiLabelBinarizer()
-    return pd.DataFrame(binarizer.fit_transform(cells), columns=[str(tag) for tag in binarizer.classes_])

@@ -19,7 +19,8 @@ from multilab.comparison.board import board_of, summed
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import printable
 from multilab.core.parallel import parallel
-from multilab.core.tables import refuse_tags
+from multilab.core.tags import tag_columns
+from multilab.datasets.rows_and_labels import columns_named, labels_by_name, names_columns, rows_of
 from multilab.decision import TunedThresholdClassifier
 from multilab.metrics import per_label
 from multilab.metrics.conventions import Conventions, resolve
@@ -56,14 +57,18 @@ def compare(
     estimators : list of estimators, or dict of str to estimator
         Multi-label classifiers or pipelines that end in one: ours, scikit-learn's, or anybody's with ``fit`` and
         ``predict_proba``, ``decision_function`` or ``predict``. Those of a list are named after their last step.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-    Y : array-like, sparse matrix or DataFrame of shape (n, q)
-        0/1; NaN where a label was not observed, which the metrics leave out.
+    X : path-like, data frame, array-like or sparse matrix of n rows
+        A table as a file, or as a data frame of pandas, polars or Arrow, or a matrix. Columns of text, categories and
+        dates need an encoder as the first step of each estimator: ``make_pipeline(FrameEncoder(), MLkNN())``.
+    Y : str, list of str, array-like, sparse matrix or data frame of shape (n, q), or n collections of tags
+        0/1; NaN where a label was not observed, which the metrics leave out. Tags, and names of columns of X, are taken
+        as by `AutoMultiLabel.fit`; the labels are then the tags of all rows.
     cv : int or splitter, default=5
         Number of iteratively stratified folds (seed 0), or any splitter of scikit-learn or `multilab.model_selection`.
         More splits, for example from ``RepeatedIterativeStratifiedKFold``, give more powerful tests.
-    groups : array-like of shape (n,), optional
-        Group of each row, such as a patient, for the splitter; if ``cv`` is a number, no group is on both sides.
+    groups : str or array-like of shape (n,), optional
+        Group of each row, such as a patient, for the splitter, or the column of X that says so; if ``cv`` is a number,
+        no group is on both sides.
     metrics : iterable of str or callable
         Names of `multilab.metrics`, scorers, or functions of your own (guide page *your own metric*). The first one
         orders the table.
@@ -85,7 +90,9 @@ def compare(
     Raises
     ------
     ComparisonError
-        If there is no estimator, two have the same name, labels are tags, or a metric is unknown (MetricError).
+        If there is no estimator, two have the same name, or a metric is unknown (MetricError).
+    DatasetError
+        The file cannot be read, a column does not exist, or its cells are no labels.
 
     Examples
     --------
@@ -104,10 +111,7 @@ def compare(
     if not measured:
         raise ComparisonError("name at least one metric")
     chosen = resolve(conventions)
-    try:
-        refuse_tags(Y)
-    except ValueError as error:
-        raise ComparisonError(f"labels: {error}") from None
+    X, Y, groups = _rows_and_labels(X, Y, groups)
     folds = IterativeStratifiedKFold if groups is None else IterativeStratifiedGroupKFold
     splitter = folds(cv, random_state=0) if isinstance(cv, int) else check_cv(cv)
     splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, Y, groups)]
@@ -135,6 +139,17 @@ def compare(
         alpha=alpha,
         untuned=_untuned(named),
     )
+
+
+def _rows_and_labels(X: Any, Y: Any, groups: Any) -> tuple[Any, Any, Any]:
+    """Return rows, labels and groups, where a file becomes a frame, and tags become a 0/1 column for each."""
+    X, named, _ = columns_named(rows_of(X, [Y, groups]), groups=groups)
+    if names_columns(X, Y):
+        X, Y, _ = labels_by_name(X, Y)
+    try:
+        return X, tag_columns(Y), named["groups"]
+    except ValueError as error:
+        raise ComparisonError(str(error)) from None
 
 
 def _untuned(named: Mapping[str, BaseEstimator]) -> dict[str, str]:

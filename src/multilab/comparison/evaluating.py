@@ -162,9 +162,10 @@ def evaluate(
 
     Parameters
     ----------
-    Y : DataFrame, array-like or sparse of shape (n, q)
-        True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
-    scores : DataFrame, array-like or sparse of shape (n, q), or mapping of str to such
+    Y : data frame, array-like or sparse of shape (n, q), or n collections of tags
+        True labels, 0/1; NaN, or -1 in int8, where a label was not observed. Beside tags the columns of the scores need
+        names.
+    scores : data frame, array-like or sparse of shape (n, q), or mapping of str to such
         Scores of a model, or of several models by name. Where Y and the scores are data frames, rows are matched by
         index and labels by column. For the kind "top" also a list of label names for each row, the best one first.
     kind : {"probabilities", "logits", "decisions", "top"} or mapping of str to such, default="probabilities"
@@ -185,7 +186,7 @@ def evaluate(
     random_state : int, default=0
         Seed of folds and draws.
     label_names : sequence of str, optional
-        Names of the labels, if Y is no data frame.
+        Names of the labels, if Y is no data frame; of tags, the labels to evaluate.
 
     Returns
     -------
@@ -226,13 +227,14 @@ def evaluate(
     kinds = dict(kind) if isinstance(kind, Mapping) else dict.fromkeys(named, kind)
     if unknown := set(named) - set(kinds):
         raise ComparisonError(f"kind has no entry for {listed(sorted(map(str, unknown)))}")
-    truth = table_of(Y, "Y")
-    if label_names is not None:
-        names = [str(name) for name in label_names]
+    names = None if label_names is None else [str(name) for name in label_names]
+    truth = table_of(Y, "Y", labels=names)
+    if names is not None:
         if len(names) != truth.values.shape[1]:
             raise ComparisonError(f"label_names has {len(names)} names, Y has {truth.values.shape[1]} labels")
         truth = LabelTable(truth.name, truth.values, truth.ids, pd.Index(names, dtype=object))
-    known = truth.labels if truth.labels is not None else [str(label) for label in range(truth.values.shape[1])]
+    known = list(range(truth.values.shape[1]) if truth.labels is None else truth.labels)
+    known = None if truth.open_ended else [str(label) for label in known]
     tables = [table_of(each, str(name), kinds[name], known) for name, each in named.items()]
     return evaluate_tables(
         truth,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +19,11 @@ from multilab.comparison.errors import ComparisonError
 from multilab.core import write_atomically
 from multilab.core.array_files import check_npz, unpacked_room
 from multilab.core.messages import pip_install, printable, unknown_name
-from multilab.core.tables import refuse_tags, table_values
+from multilab.core.tables import pandas_frame, table_values
+from multilab.core.tags import separator_of, split_tags, tag_lists
 from multilab.core.text import excerpt, first_few
-from multilab.datasets.labels import SEPARATORS, split_tags
+from multilab.datasets.labels import separator_option
+from multilab.datasets.table_cells import cell_texts
 from multilab.decision import DecisionRules
 
 __all__ = [
@@ -141,7 +144,7 @@ def read_truth(
         frame, ids = _read_frame(path, id_column, texts=lambda column: column == tags)
         if tags is not None:
             _check_columns(path, frame, [tags], "--tags")
-            return _only(_of_lists(str(path), ids, _split(frame[tags], separator)), labels)
+            return _only(_of_lists(str(path), ids, _split(path, frame[tags], separator)), labels)
         if labels is not None:
             _check_columns(path, frame, labels, "--labels")
             frame = frame[list(labels)]
@@ -189,33 +192,37 @@ def read_scores(
                     f"{path}: lists of the k best labels are one column besides the identifier, or the columns label "
                     f"and score; got {first_few(frame, _SHOWN) or 'none'}"
                 )
-            table = _of_lists(str(path), ids, _split(frame.iloc[:, 0], separator), ranked=True)
+            table = _of_lists(str(path), ids, _split(path, frame.iloc[:, 0], separator), ranked=True)
         else:
             table = _numbers(path, frame, ids)
     return _checked(table, kind)
 
 
-def table_of(values: Any, name: str, kind: str | None = None, labels: Iterable[Any] | None = None) -> LabelTable:
+def table_of(values: Any, name: str, kind: str | None = None, labels: Sequence[str] | None = None) -> LabelTable:
     """Return an argument as a table: the index and columns of a frame are identifiers and labels.
 
     Parameters
     ----------
-    values : DataFrame, array-like or sparse of shape (n, q), or sequence of lists of labels
+    values : data frame, array-like or sparse of shape (n, q), or n collections of labels
     name : str
     kind : str, optional
         As for `read_scores`; None for true labels.
-    labels : iterable, optional
-        Names of the labels of lists.
+    labels : sequence of str, optional
+        Names of the labels of lists; of true labels that are tags, those to read.
 
     Raises
     ------
     ComparisonError
     """
-    if kind == "top" and not hasattr(values, "columns") and not sp.issparse(values):
-        ids = values.index if isinstance(values, pd.Series) else None
-        return _of_lists(name, ids, [list(map(str, each)) for each in values], ranked=True, known=labels)
+    values = pandas_frame(values)
+    ids = values.index if isinstance(values, pd.Series | pd.DataFrame) else None
     try:
-        refuse_tags(values)
+        lists = tag_lists(values, name=name) if kind in (None, "decisions", "top") else None
+        if kind == "top" and not hasattr(values, "columns") and not sp.issparse(values):
+            lists = [list(map(str, each)) for each in values] if lists is None else lists
+            return _of_lists(name, ids, lists, ranked=True, known=labels)
+        if lists is not None:
+            return _only(_of_lists(name, ids, lists), None if kind else labels)
         array = table_values(values)
     except ValueError as error:
         raise ComparisonError(f"{name}: {error}") from None
@@ -225,7 +232,7 @@ def table_of(values: Any, name: str, kind: str | None = None, labels: Iterable[A
     table = LabelTable(
         name,
         sp.csr_array(array) if sp.issparse(array) else array.astype(np.float64),
-        values.index if frame else None,
+        ids,
         values.columns.map(str) if frame else None,
     )
     if kind is not None:
@@ -258,6 +265,11 @@ def in_order_of(truth: LabelTable, tables: Sequence[LabelTable]) -> tuple[LabelT
             if names is not None and names.has_duplicates:
                 raise ComparisonError(f"{table.name}: {what} {_shown(names[names.duplicated()])} occurs twice")
     if truth.open_ended and truth.labels is not None:
+        for table in tables:
+            if table.labels is None:
+                raise ComparisonError(
+                    f"{table.name}: the labels of {truth.name} are tags, and the columns here have no names: name them"
+                )
         more = [name for table in tables if table.labels is not None for name in table.labels]
         labels = truth.labels.union(pd.Index(more, dtype=object), sort=True)
         truth = replace(truth, values=_columns(truth, truth.labels.get_indexer(labels)), labels=labels)
@@ -453,13 +465,14 @@ def _rank_scores(ranks: np.ndarray) -> np.ndarray:
     return 1.0 / (ranks + 1)
 
 
-def _split(cells: pd.Series, separator: str | None) -> list[list[str]]:
-    """Return the labels of cells such as ``war|love``; lists of Parquet as they are."""
-    if all(not isinstance(cell, str) for cell in cells):
-        return [[str(label) for label in (() if np.ndim(cell) == 0 else cell)] for cell in cells]
-    if separator is None:
-        separator = next((mark for mark in SEPARATORS if any(mark in cell for cell in cells)), None)
-    return [split_tags(cell, separator) for cell in cells]
+def _split(path: Path, cells: pd.Series, separator: str | None) -> list[list[str]]:
+    """Return the labels of cells such as ``war|love``, or of lists in Parquet."""
+    texts = [text or "" for text in cell_texts(cells)]
+    try:
+        mark = separator or separator_of(Counter(texts), f"labels of {cells.name!r}", separator_option)
+    except ValueError as error:
+        raise ComparisonError(f"{path}: {error}") from None
+    return [split_tags(text, mark) for text in texts]
 
 
 def _only(table: LabelTable, labels: Sequence[str] | None) -> LabelTable:

@@ -7,8 +7,24 @@ from typing import Any
 
 import numpy as np
 
-TAGS = "for tags pass sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y), one 0/1 column per tag"
-_TAG_LISTS = (list, tuple, set, frozenset)
+NUMBERED_TAGS = "for tags that are numbers pass sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)"
+
+
+def pandas_frame(table: Any) -> Any:
+    """Return a data frame of polars, Arrow or another library that narwhals knows as one of pandas.
+
+    Anything else is returned as it is.
+    """
+    if table is None or isinstance(table, np.ndarray | list | tuple) or hasattr(table, "toarray"):
+        return table
+    if type(table).__module__.partition(".")[0] == "pandas":
+        return table
+    import narwhals as nw  # only here: what takes arrays needs no data frame
+
+    frame = nw.from_native(table, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    return frame.to_pandas() if isinstance(frame, nw.DataFrame) else table
 
 
 def table_values(table: Any) -> Any:
@@ -29,7 +45,7 @@ def table_values(table: Any) -> Any:
     Raises
     ------
     ValueError
-        If rows are of unequal length, or cells are lists, as those of tags.
+        If rows are of unequal length, or cells are lists.
 
     Examples
     --------
@@ -46,9 +62,9 @@ def table_values(table: Any) -> Any:
     try:
         values = np.asarray(table)
     except ValueError:
-        raise ValueError(f"rows of unequal length; {TAGS}") from None
-    if values.dtype == object and values.ndim == 1 and any(isinstance(cell, _TAG_LISTS) for cell in values):
-        raise ValueError(f"the cells are lists; {TAGS}")
+        raise ValueError(f"rows of unequal length; {NUMBERED_TAGS}") from None
+    if values.dtype == object and values.ndim == 1 and any(isinstance(cell, list | tuple | set) for cell in values):
+        raise ValueError(f"the cells are lists; {NUMBERED_TAGS}")
     if values.dtype != object or not values.size or not values.ndim:  # of None or a text, no dimension
         return values
     import pandas as pd  # only here: half a second at the import of every method otherwise
@@ -80,15 +96,13 @@ def _number_type(column: Any, infer_type: Callable[..., str]) -> np.dtype[Any] |
     return np.dtype(dtype) if dtype is not None and dtype.kind in "biuf" else None
 
 
-def refuse_tags(labels: Any) -> None:
-    """Raise a ValueError if labels are tags: lists or texts instead of a 0/1 column per label."""
-    kind = getattr(table_values(labels), "dtype", np.dtype(float))
-    if kind.kind in "US" or (kind.kind == "O" and _holds_text(labels)):
-        raise ValueError(f"the cells are texts; {TAGS}")
-
-
-def _holds_text(table: Any) -> bool:
-    return any(isinstance(cell, str) for cell in np.asarray(table).ravel())
+def is_absent(cell: Any) -> bool:
+    """Return whether a cell of a data frame is missing: None, NaN, or pandas' NA and NaT."""
+    if cell is None:
+        return True
+    if isinstance(cell, float | np.floating):
+        return bool(np.isnan(cell))
+    return type(cell).__name__ in ("NAType", "NaTType")
 
 
 def in_another_order(first: Iterable[Any] | None, second: Iterable[Any] | None) -> bool:

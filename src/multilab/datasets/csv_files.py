@@ -16,13 +16,14 @@ import pandas as pd
 
 from multilab.core.files import PathLike
 from multilab.core.messages import option
+from multilab.core.tags import MISSING_CELLS
 from multilab.core.text import excerpt, first_few
 from multilab.datasets.columns import dropped_note, positions_left
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, decode, encoding_note, plain_name, read_bytes, require_cells
 from multilab.datasets.frames import LEADING_ZERO, Rows, column_of_texts, stripped
 from multilab.datasets.options import Reading
-from multilab.datasets.table_cells import COMMA_NUMBER, MISSING_CELLS, POINT_NUMBER, cell_values
+from multilab.datasets.table_cells import COMMA_NUMBER, POINT_NUMBER, cell_values
 
 # The first record: quoted fields may hold delimiters and line breaks. Possessive, so that nothing backtracks.
 _FIRST_RECORD = re.compile(rb'(?:[^"\n]++|"[^"]*+")*+')

@@ -17,12 +17,12 @@ from pandas.api import types
 
 from multilab.core.files import PathLike
 from multilab.core.messages import option
+from multilab.core.tables import is_absent, pandas_frame
+from multilab.core.tags import MISSING_CELLS
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, require_cells
 from multilab.datasets.table_cells import (
-    MISSING_CELLS,
     cell_text,
-    is_absent,
     is_token_list,
     number_in,
     refuse_nested,
@@ -79,14 +79,10 @@ def as_pandas(frame: Any, name: PathLike) -> pd.DataFrame:
     DatasetError
         It is none.
     """
-    if isinstance(frame, pd.DataFrame):
-        return frame
-    known = nw.from_native(frame, pass_through=True)
-    if isinstance(known, nw.LazyFrame):
-        known = known.collect()
-    if not isinstance(known, nw.DataFrame):
+    known = pandas_frame(frame)
+    if not isinstance(known, pd.DataFrame):
         raise DatasetError(f"expected a data frame, got {type(frame).__name__}", name)
-    return known.to_pandas()
+    return known
 
 
 def is_data_frame(value: Any) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.core.tables import refuse_tags, table_values
+from multilab.core.tables import table_values
+from multilab.core.tags import tag_columns
 
 __all__ = ["cvir", "irlbl", "mean_ir", "scumble", "scumble_lbl"]
 
@@ -124,8 +125,7 @@ def _row_scumble(labels: sp.csr_array, ratios: np.ndarray) -> np.ndarray:
 
 def _set(Y: Any) -> sp.csr_array:
     """Return which labels are set, as float 0/1 in CSR."""
-    refuse_tags(Y)
-    matrix = table_values(Y)
+    matrix = table_values(tag_columns(Y, name="Y"))
     if matrix.ndim != 2:
         raise ValueError(f"Y must have two dimensions, one column per label, and has shape {matrix.shape}")
     return sp.csr_array(matrix == 1).astype(np.float64)

@@ -12,9 +12,10 @@ from datetime import date
 import numpy as np
 
 from multilab.core.messages import did_you_mean
+from multilab.core.tags import MISSING_CELLS
 from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.table_cells import MAX_CATEGORY, MISSING_CELLS, number_in
+from multilab.datasets.table_cells import MAX_CATEGORY, number_in
 
 __all__ = ["MISSING_FEATURES", "Kind", "kind_of"]
 

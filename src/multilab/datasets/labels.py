@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import fnmatch
-import json
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -18,14 +16,15 @@ import pandas as pd
 
 from multilab.core.files import PathLike
 from multilab.core.messages import did_you_mean, option
+from multilab.core.tags import MISSING_CELLS, separator_of, several_tags, split_tags
 from multilab.core.text import comma_separated, excerpt, first_few, listed
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_bytes, require_cells
 from multilab.datasets.frames import codes_of, is_text, texts_of_column
 from multilab.datasets.options import LABELS, Reading
-from multilab.datasets.table_cells import MISSING_CELLS, SEPARATORS, number_in
+from multilab.datasets.table_cells import number_in
 
-__all__ = ["choose_labels", "known_tags", "label_values", "read_label_names", "split_tags", "tags_of"]
+__all__ = ["choose_labels", "label_values", "read_label_names", "separator_option", "tags_of"]
 
 _SHOWN = 8  # rare tags that a note lists
 _TRUTHS = frozenset({"0", "1", "0.0", "1.0", "true", "false"})
@@ -314,59 +313,10 @@ def meaning_notes(meanings: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _label_advice(name: str, texts: Sequence[str]) -> str:
     """Return the option that reads a column of tags, where it is one."""
-    present = [text for text in texts if text.lower() not in MISSING_CELLS]
-    tags = any(mark in text for text in present for mark in SEPARATORS) or all(text.startswith("[") for text in present)
-    return f"; if it holds tags: {option('tags', name)}" if tags else ""
+    return f"; if it holds tags: {option('tags', name)}" if any(map(several_tags, texts)) else ""
 
 
 # ---------------------------------------------------------------- tags
-
-
-def split_tags(cell: str, separator: str | None) -> list[str]:
-    """Return the tags of a cell, each once, in the order of the cell.
-
-    Parameters
-    ----------
-    cell : str
-        ``a|b`` or a list as JSON or Python writes it: ``["a", "b"]``, ``['a', 'b']``.
-    separator : str or None
-        None: the cell is one tag, unless it is a list.
-
-    Examples
-    --------
-    >>> from multilab.datasets.labels import split_tags
-    >>> split_tags("red | blue", "|"), split_tags("['science fiction', 'war']", None)
-    (['red', 'blue'], ['science fiction', 'war'])
-    """
-    parts: Iterable[Any] | None = _list_in(cell)
-    if parts is None:
-        parts = [cell] if separator is None else cell.split(separator)
-    texts = (" ".join(str(part).split()) for part in parts)
-    return list(dict.fromkeys(text for text in texts if text.lower() not in MISSING_CELLS))
-
-
-def known_tags(cells: Sequence[str], known: Collection[str], separator: str | None) -> list[list[str]]:
-    """Return the tags of new cells; without a separator, split in the way that finds most of the known tags.
-
-    New cells alone may not tell: ``science fiction`` is one tag or two.
-    """
-    marks = (separator,) if separator is not None else (None, *SEPARATORS)
-    split = ([split_tags(cell, mark) for cell in cells] for mark in marks)
-    return max(split, key=lambda tags: sum(tag in known for one in tags for tag in one))
-
-
-def _list_in(cell: str) -> list[Any] | None:
-    """Return the list that a cell holds as JSON or Python writes it, None if it holds none."""
-    if not (cell.startswith("[") and cell.endswith("]")):
-        return None
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            value = parse(cell)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-        if isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
-            return value
-    return None
 
 
 def tags_of(
@@ -412,7 +362,11 @@ def tags_of(
     column, separator = str(reading.tags or reading.tag), reading.separator
     cells, codes = _cells_of(frame[column])
     if separator is None and reading.tags is not None:
-        separator = _separator(cells, np.bincount(codes, minlength=len(cells)), column, path)
+        rows_of = dict(zip(cells, np.bincount(codes, minlength=len(cells)).tolist(), strict=True))
+        try:
+            separator = separator_of(rows_of, f"tags of '{excerpt(column)}'", separator_option)
+        except ValueError as error:
+            raise DatasetError(str(error), path) from None
     tags = [split_tags(cell, separator) for cell in cells]
     kept = [name for name in names if name not in own]
     if not kept:
@@ -449,6 +403,11 @@ def tags_of(
         train_rows = of_training
     features = frame[kept] if reading.item is None else frame[kept].iloc[firsts].reset_index(drop=True)
     return features, Y, wanted, train_rows, _notes(column, reading.min_count, left_out, counts, Y)
+
+
+def separator_option(separator: str | None) -> str:
+    """Return the option that names a separator of tags; for None, one with which every cell is one tag."""
+    return option("separator", repr(separator or "|"))
 
 
 def _cells_of(column: pd.Series) -> tuple[list[str], np.ndarray]:
@@ -488,39 +447,6 @@ def _count_that_fits(counts: Counter[str], rows: int, path: PathLike, limits: Li
             continue
         return f"; {option('min_count', least)} leaves {number} of the {len(counts)} tags" if number else ""
     return ""
-
-
-def _separator(cells: Sequence[str], rows: np.ndarray, column: str, path: PathLike) -> str | None:
-    """Return the separator of the tags of a column, None if each cell is a list or one tag.
-
-    ``rows`` are the numbers of rows with each cell.
-    """
-    plain = [cell for cell in cells if _list_in(cell) is None]
-    found = [mark for mark in SEPARATORS if any(mark in cell for cell in plain)]
-    if len(found) == 1:
-        return found[0]
-    name = excerpt(column)
-    if found:
-        example = excerpt(max(plain, key=lambda cell: sum(mark in cell for mark in found)), 40)
-        shown = " or ".join(f"{option('separator', repr(mark))} ({_repeats(cells, rows, mark)})" for mark in found)
-        raise DatasetError(f"tags of '{name}' such as {example!r} hold several separators: give {shown}", path)
-    blanks = next((cell for cell in plain if len(cell.split()) > 1), None)
-    if blanks is not None:
-        raise DatasetError(
-            f"tags of '{name}' such as {excerpt(blanks, 40)!r} hold blanks and no other separator: "
-            f"{option('separator', repr(' '))} splits them at blanks ({_repeats(cells, rows, ' ')}), "
-            f"{option('separator', repr('|'))} takes every cell as one tag ({_repeats(cells, rows, None)})",
-            path,
-        )
-    return None
-
-
-def _repeats(cells: Sequence[str], rows: np.ndarray, separator: str | None) -> str:
-    """Return how many tags there are with a separator, and how often each occurs: tags repeat, fragments do too."""
-    counts: Counter[str] = Counter()
-    for cell, number in zip(cells, rows.tolist(), strict=True):
-        counts.update(dict.fromkeys(split_tags(cell, separator), number))
-    return f"{len(counts)} tags, {sum(counts.values()) / len(counts):.3g} rows each" if counts else "no tag"
 
 
 def _counted(

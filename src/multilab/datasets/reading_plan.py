@@ -14,6 +14,7 @@ import pandas as pd
 from multilab.core.digests import sha256_digest
 from multilab.core.files import PathLike
 from multilab.core.messages import option
+from multilab.core.tags import SEPARATORS
 from multilab.core.text import first_few
 from multilab.datasets.characteristics import describe
 from multilab.datasets.errors import DatasetError
@@ -25,7 +26,6 @@ from multilab.datasets.options import FILES, FORMATS, LABELS, TABLES, TAGS, Read
 from multilab.datasets.profiling import TableProfile, profile_table
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import file_format, labels_xml_of, missing_error, raw_content, read_rows
-from multilab.datasets.table_cells import SEPARATORS
 from multilab.datasets.tables import with_kinds
 
 _MAX_ADVICE = 90  # characters: longer texts are cut in messages

@@ -12,6 +12,8 @@ import numpy as np
 
 from multilab.core.files import PathLike
 from multilab.core.messages import option
+from multilab.core.tables import is_absent
+from multilab.core.tags import MISSING_CELLS
 from multilab.core.text import excerpt
 from multilab.datasets.columns import to_number
 from multilab.datasets.errors import DatasetError
@@ -19,10 +21,7 @@ from multilab.datasets.errors import DatasetError
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING_CELLS = frozenset({"", "?", "na", "nan", "null", "n/a", "#n/a", "<na>"})
 _TRUTH = {"true": 1.0, "false": 0.0}
-SEPARATORS = ("|", ";", ",")
-"""Separators of tags that are recognised. A blank has to be asked for: tags such as "science fiction" hold it."""
 MAX_CATEGORIES = 1000  # different texts of a column; more are free text or identifiers
 MAX_CATEGORY = 100  # characters
 COMMA_NUMBER = re.compile(r"[-+]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
@@ -112,15 +111,6 @@ def cell_text(cell: Any) -> str | None:
         cell = int(cell)
     text = str(cell).strip()
     return None if text.lower() in MISSING_CELLS else text
-
-
-def is_absent(cell: Any) -> bool:
-    """Return whether a cell of a data frame is missing: None, NaN, or pandas' NA and NaT."""
-    if cell is None:
-        return True
-    if isinstance(cell, float | np.floating):
-        return bool(np.isnan(cell))
-    return type(cell).__name__ in ("NAType", "NaTType")
 
 
 def is_token_list(cell: Any) -> bool:

@@ -15,6 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
+from multilab.core.tags import known_tags
 from multilab.core.text import excerpt
 from multilab.datasets.catalogue import card
 from multilab.datasets.columns import canonical_csr
@@ -24,7 +25,7 @@ from multilab.datasets.errors import DatasetError
 from multilab.datasets.feature_columns import HASHED, FeatureColumn
 from multilab.datasets.fetching import find_files
 from multilab.datasets.kinds import Kind
-from multilab.datasets.labels import known_tags, label_values
+from multilab.datasets.labels import label_values
 from multilab.datasets.options import Reading
 from multilab.datasets.prepared import load
 from multilab.datasets.raw_data import RawData
@@ -252,17 +253,22 @@ class TableEncoder:
         Labels are 0 and 1 however the file writes them, NaN where one was not observed; a column of tags becomes the
         columns of the labels.
         """
-        form = {name: self.reading[name] for name in ("encoding", "header", "decimal") if name in self.reading}
-        as_text = dict.fromkeys((*self.text_columns, *self.dropped), "text")
-        reading = Reading(columns=as_text, **(form if file_format(path) == "csv" else {}))
-        known = {*self.names, *self.dropped, *(() if "tags" in self.reading else self.labels)}
-        rows = read_rows(path, reading, known).frame
+        rows = self.rows_of(path)
         if (column := self.reading.get("tags")) in rows.columns:
             cells = [text or "" for text in cell_texts(rows.pop(column))]
             tags = known_tags(cells, set(self.labels), self.reading.get("separator"))
             return rows.assign(**{label: [float(label in one) for one in tags] for label in self.labels})
         unobserved = self.reading.get("missing_labels") == "keep"
         return rows.assign(**{name: _label(rows[name], unobserved) for name in self.labels if name in rows.columns})
+
+    def rows_of(self, path: PathLike, labels: Any = None) -> pd.DataFrame:
+        """Return the rows of a file with the columns that it has; one that ``labels`` names is read as text."""
+        form = {name: self.reading[name] for name in ("encoding", "header", "decimal") if name in self.reading}
+        own = [labels] if isinstance(labels, str) else []
+        as_text = dict.fromkeys((*self.text_columns, *self.dropped, *own), "text")
+        reading = Reading(columns=as_text, **(form if file_format(path) == "csv" else {}))
+        known = {*self.names, *self.dropped, *own, *(() if "tags" in self.reading else self.labels)}
+        return read_rows(path, reading, known).frame
 
     def with_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return rows in which the vectors and embedded texts of training are expanded to columns of numbers.

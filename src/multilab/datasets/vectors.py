@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from multilab.core.files import PathLike
+from multilab.core.tables import is_absent
 from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, read_bytes, require_cells
-from multilab.datasets.table_cells import is_absent
 
 _LOOKED_AT = 100  # cells
 

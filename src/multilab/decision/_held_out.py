@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
 from multilab.core.parallel import parallel
-from multilab.core.tables import in_another_order
+from multilab.core.tables import in_another_order, pandas_frame
 from multilab.methods.base import MethodError, MultiLabelClassifier, refuse_cell_weights
 from multilab.methods.labels import (
     binary_classes,
@@ -21,7 +21,9 @@ from multilab.methods.labels import (
     check_learns_from_missing,
     is_partial,
     label_names,
+    labels_and_scores,
     learns_from_missing,
+    with_tag_columns,
 )
 from multilab.methods.out_of_fold import fold_seed, quiet_column_fit, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
@@ -86,10 +88,10 @@ class HeldOutClassifier(MultiLabelClassifier):
         self, X: Any, y: Any, y_mask: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]
     ) -> HeldOutScores:
         """Fit the estimator to all rows and return the scores of models that have not seen the row."""
-        if isinstance(self.estimator, str) and in_another_order(
-            getattr(y, "columns", None), getattr(X, "columns", None)
-        ):
-            raise MethodError("X has the scores of the labels in another order: pass X[y.columns]")
+        if isinstance(self.estimator, str):
+            y, X = labels_and_scores(y, X, ("y", "X"))
+        else:
+            y, X = with_tag_columns(y), pandas_frame(X)
         names = label_names(y)
         classes, y = binary_classes(y) if y_mask is None else (None, y)
         Y, base = check_labels(y, y_mask, missing=True, owner=type(self).__name__), self._base()
@@ -191,6 +193,7 @@ class HeldOutClassifier(MultiLabelClassifier):
         return scores
 
     def _validate_predict(self, X: Any) -> Any:
+        X = pandas_frame(X)
         X_names = getattr(X, "columns", None)
         if isinstance(self.estimator, str) and in_another_order(getattr(self, "label_names_", None), X_names):
             raise MethodError("X has the scores of the labels in another order: pass X[model.label_names_]")

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from multilab.core.tables import in_another_order
 from multilab.decision.thresholds import LabelCurves, check_scores, first_best
 from multilab.methods.base import MethodError
-from multilab.methods.labels import check_labels
+from multilab.methods.labels import check_labels, labels_and_scores
 
 __all__ = ["guarded_thresholds"]
 
@@ -81,8 +80,7 @@ def guarded_thresholds(
     """
     if not shrinkage >= 0:
         raise MethodError(f"`shrinkage` must be >= 0, got {shrinkage}")
-    if in_another_order(getattr(Y, "columns", None), getattr(scores, "columns", None)):
-        raise MethodError("`scores` has the columns of Y in another order: pass scores[Y.columns]")
+    Y, scores = labels_and_scores(Y, scores)
     labels = check_labels(Y, y_mask, missing=True)
     hidden = labels == -1 if labels.dtype == np.int8 else np.zeros(labels.shape, dtype=bool)
     labels, array, weights = check_scores(np.where(hidden, 0, labels), scores, sample_weight)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from multilab.core.tables import in_another_order
 from multilab.methods.base import MethodError
-from multilab.methods.labels import check_labels
+from multilab.methods.labels import check_labels, labels_and_scores
 from multilab.methods.ties import first_largest, merge_ties
 from multilab.metrics.conventions import PRESETS
 from multilab.metrics.decision_counts import DecisionCounts, SetSizes
@@ -506,9 +505,8 @@ def check_scores(Y: Any, scores: Any, sample_weight: Any = None) -> tuple[np.nda
     MethodError
         If the shapes or the orders of the columns differ, or a weight is negative.
     """
+    Y, scores = labels_and_scores(Y, scores)
     labels = check_labels(Y)
-    if in_another_order(getattr(Y, "columns", None), getattr(scores, "columns", None)):
-        raise MethodError("`scores` has the columns of Y in another order: pass scores[Y.columns]")
     array = check_array(scores, dtype=np.float64, ensure_all_finite=False, input_name="scores")
     if np.isnan(array).any():
         raise MethodError("`scores` holds NaN: every row and label needs a score")

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from multilab.core.numbers import whole_number
-from multilab.core.tables import in_another_order
+from multilab.core.tables import in_another_order, pandas_frame
 from multilab.methods._array_api import keep_namespace, to_numpy
 from multilab.methods.errors import MethodError
 from multilab.methods.labels import (
@@ -30,6 +30,7 @@ from multilab.methods.labels import (
     label_names,
     target_values,
     to_frame,
+    with_tag_columns,
 )
 
 __all__ = [
@@ -118,7 +119,7 @@ class _MultiLabelInput:
         if y is None:
             raise MethodError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._validate_features(X, ensure_min_samples=self._min_samples)
-        y, y_mask = to_numpy(y), to_numpy(y_mask)
+        y, y_mask = with_tag_columns(to_numpy(y)), to_numpy(y_mask)
         names = label_names(y)
         classes, y = binary_classes(y, classes)
         Y = canonical_labels(y, self._sparse_labels) if self._sparse_labels and y_mask is None else None
@@ -144,7 +145,8 @@ class _MultiLabelInput:
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         accepted = "csr" if self._accepts_sparse else False
-        X = validate_data(self, to_numpy(X), accept_sparse=accepted, dtype=list(self._feature_types), **options)
+        X = pandas_frame(to_numpy(X))
+        X = validate_data(self, X, accept_sparse=accepted, dtype=list(self._feature_types), **options)
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -370,6 +372,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         MethodError
             If y is a data frame with the columns of ``label_names_`` in another order.
         """
+        y = with_tag_columns(y, model=self)
         if in_another_order(getattr(self, "label_names_", None), getattr(y, "columns", None)):
             raise MethodError("y has the labels of the model in another order: pass y[model.label_names_]")
         return super().score(X, target_values(y), sample_weight)
@@ -488,7 +491,11 @@ class BatchClassifier(MultiLabelClassifier):
             X, Y = self._validate_fit(X, y, classes=classes)
         else:
             X = self._validate_features(X, reset=False)
-            _, y = binary_classes(to_numpy(y), self.classes_) if self.classes_.ndim == 1 else (None, to_numpy(y))
+            y = to_numpy(y)
+            if self.classes_.ndim == 1:
+                _, y = binary_classes(y, self.classes_)
+            else:
+                y = with_tag_columns(y, getattr(self, "label_names_", None))
             Y = check_labels(y, missing=True, owner=type(self).__name__)
             if Y.shape != (X.shape[0], self.n_labels_):
                 raise MethodError(f"a batch has labels of shape {Y.shape}, expected ({X.shape[0]}, {self.n_labels_})")

@@ -8,10 +8,56 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array
 
-from multilab.core.tables import table_values
+from multilab.core.tables import NUMBERED_TAGS, in_another_order, pandas_frame, table_values
+from multilab.core.tags import same_columns, tag_columns, tag_lists, tags_for_model
 from multilab.methods.errors import MethodError
 
-TAGS = "sklearn.preprocessing.MultiLabelBinarizer makes such columns from lists of tags"
+
+def with_tag_columns(y: Any, known: Any = None, model: Any = None) -> Any:
+    """Return tags as a data frame of 0/1 columns, other labels as they are, see `multilab.core.tags.tag_columns`.
+
+    Parameters
+    ----------
+    y : object
+        Labels. One or two different texts without a separator are the classes of a binary problem.
+    known : iterable of str, optional
+        The columns; another tag is an error.
+    model : object, optional
+        The fitted model whose labels are the columns; other tags are left out with a warning.
+
+    Raises
+    ------
+    MethodError
+        y is the name of a column, or cannot be split into tags.
+    """
+    if isinstance(y, str):
+        raise MethodError(f"y={y!r} is one text: pass the labels themselves, such as frame[{y!r}]")
+    try:
+        if model is not None:
+            return tags_for_model(y, model)
+        return tag_columns(y, known, classes=known is None, name="y", refuse_unknown=True)
+    except ValueError as error:
+        raise MethodError(str(error)) from None
+
+
+def labels_and_scores(Y: Any, scores: Any, names: tuple[str, str] = ("Y", "scores")) -> tuple[Any, Any]:
+    """Return labels and scores of the same rows, where Y may hold tags: the columns of the scores name the labels.
+
+    Raises
+    ------
+    MethodError
+        Y holds tags and the scores have no names, or two data frames have their columns in another order.
+    """
+    try:
+        if tag_lists(Y, classes=True) is not None:
+            Y, scores = same_columns(Y, scores, names=names)
+    except ValueError as error:
+        raise MethodError(str(error)) from None
+    Y, scores = pandas_frame(Y), pandas_frame(scores)
+    if in_another_order(getattr(Y, "columns", None), getattr(scores, "columns", None)):
+        first, second = names
+        raise MethodError(f"{second} has the columns of {first} in another order: pass {second}[{first}.columns]")
+    return Y, scores
 
 
 def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False, owner: str = "check_labels") -> np.ndarray:
@@ -90,7 +136,7 @@ def _densified(y: Any, owner: str) -> np.ndarray:
 
 
 def _wrong_values(values: np.ndarray) -> str:
-    advice = "for -1/+1 labels pass (y > 0)" if values.dtype.kind in "biufc" else TAGS
+    advice = "for -1/+1 labels pass (y > 0)" if values.dtype.kind in "biufc" else "for tags pass a list for each row"
     return f"{describe_target(values)} y must hold 0 and 1 only; {advice}"
 
 
@@ -134,15 +180,12 @@ def target_values(y: Any) -> Any:
     Raises
     ------
     MethodError
-        If its rows are of unequal length, as lists of tags are.
+        If its rows are of unequal length.
     """
     try:
         return table_values(y)
     except ValueError:
-        raise MethodError(
-            "y has rows of unequal length; for lists of tags pass "
-            "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y), one 0/1 column per tag"
-        ) from None
+        raise MethodError(f"y has rows of unequal length; {NUMBERED_TAGS}") from None
 
 
 def binary_classes(y: Any, known: np.ndarray | None = None) -> tuple[np.ndarray | None, Any]:
@@ -175,13 +218,12 @@ def binary_classes(y: Any, known: np.ndarray | None = None) -> tuple[np.ndarray 
     except TypeError as error:  # bytes; None among texts
         raise MethodError(
             f"y of one dimension must hold two classes, numbers or texts ({error}); "
-            f"for more, pass one 0/1 column per label ({TAGS})"
+            "for more, pass one 0/1 column per label"
         ) from error
     if kind != "binary":
         raise MethodError(
             f"{describe_target(array)} y of one dimension must hold two classes; "
-            "for more, pass one 0/1 column per class: sklearn.preprocessing.LabelBinarizer().fit_transform(y) for "
-            "classes, sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y) for lists of tags"
+            "for more, pass one 0/1 column per class: sklearn.preprocessing.LabelBinarizer().fit_transform(y)"
         )
     if known is not None:
         if len(known) != 2 or not np.isin(classes, known).all():

@@ -14,7 +14,7 @@ from multilab.core.tables import table_values
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, SetSizes, count_decisions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, blocks
+from multilab.metrics.inputs import Decisions, blocks, without_tags
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, checked_weights, observed_only, refuse_other_order
 from multilab.metrics.own_metrics import is_scorer
@@ -140,6 +140,7 @@ def bootstrap(
     >>> interval.value, round(interval.low, 2), round(interval.high, 2)
     (0.25, 0.2, 0.3)
     """
+    Y, given = without_tags(Y, given, names=("Y", "the second argument"))
     rng = np.random.default_rng(random_state)
     drawn = _drawn_values(metric, Y, given, conventions, n_draws, rng, sample_weight, labels, y_mask, parameters, level)
     return BootstrapInterval(*_interval(*drawn, level, str(metric)))
@@ -196,6 +197,7 @@ def bootstrap_difference(
     >>> round(found.value, 2), found.low > 0, round(found.p, 3)
     (0.25, True, 0.002)
     """
+    Y, first, second = without_tags(Y, first, second, names=("Y", "first", "second"))
     seed = int(np.random.default_rng(random_state).integers(2**63))
     values = []
     for given in (first, second):

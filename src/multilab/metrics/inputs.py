@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.core.tables import table_values
+from multilab.core.tables import pandas_frame, table_values
+from multilab.core.tags import same_columns
 from multilab.metrics.errors import MetricError
 
 # Cells of one block: 16 MB of float64. The results do not depend on it.
@@ -20,6 +22,20 @@ def blocks(count: int, width: int, at_least: int = 0) -> list[tuple[int, int]]:
     """Return ranges (start, stop) of about ``BLOCK_CELLS`` cells that cover ``count`` lines of ``width`` cells."""
     step = max(1, max(BLOCK_CELLS, at_least) // width)
     return [(start, min(start + step, count)) for start in range(0, count, step)]
+
+
+def without_tags(Y: Any, *given: Any, label_names: Any = None, names: Sequence[str] = ("Y", "decisions")) -> Any:
+    """Return labels and predictions with tags as 0/1 columns of the same labels: `multilab.core.tags.same_columns`.
+
+    Raises
+    ------
+    MetricError
+        A matrix whose columns have no names stands beside tags, or texts can be split into tags in several ways.
+    """
+    try:
+        return same_columns(Y, *given, label_names=label_names, names=names)
+    except ValueError as error:
+        raise MetricError(str(error)) from None
 
 
 class Entries(NamedTuple):
@@ -107,6 +123,7 @@ class Cells:
     """
 
     def __init__(self, matrix: Any, name: str) -> None:
+        matrix = pandas_frame(matrix)
         self.matrix = matrix_of_numbers(matrix, name)
         self.names = getattr(matrix, "columns", None)
         self.shape: tuple[int, int] = self.matrix.shape

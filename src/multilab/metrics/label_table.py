@@ -11,7 +11,7 @@ from multilab.core.text import excerpt, visible
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, count_decisions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, Scores, ThresholdedScores, refuse_outside_unit_interval
+from multilab.metrics.inputs import Decisions, Scores, ThresholdedScores, refuse_outside_unit_interval, without_tags
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
 from multilab.metrics.probability_metrics import calibration_gaps, log_losses, squared_errors
@@ -89,6 +89,8 @@ def per_label(
     chosen = resolve(conventions)
     if scores is None and decisions is None:
         raise MetricError("per_label needs scores, decisions, or both; got neither")
+    arguments = ("Y", "scores", "decisions")
+    Y, scores, decisions = without_tags(Y, scores, decisions, label_names=label_names, names=arguments)
     names = _names(Y, label_names)
     truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
     truth.refuse_cell_weights("per_label")
@@ -222,6 +224,7 @@ def confusion_counts(
 
     if by not in ("label", "row", "all"):
         raise MetricError(f'`by` must be "label", "row" or "all", got {by!r}')
+    Y, decisions = without_tags(Y, decisions, label_names=label_names)
     truth = LabelSets(Y, y_mask=y_mask)
     names = _names(Y, label_names)
     of_rows, of_labels = (None, None) if truth.observed is None else truth.observed.sizes

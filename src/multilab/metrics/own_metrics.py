@@ -11,7 +11,7 @@ import numpy as np
 
 from multilab.metrics.conventions import Conventions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval
+from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval, without_tags
 from multilab.metrics.label_sets import LabelSets
 
 Needs = Literal["scores", "probabilities", "decisions"]
@@ -121,6 +121,7 @@ def _function(
         labels: Any = None,
         y_mask: Any = None,
     ) -> float:
+        Y, given = without_tags(Y, given, names=("Y", needs))
         truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
         truth.refuse_cell_weights(title)
         if truth.observed is not None:

@@ -34,7 +34,7 @@ from multilab.core.text import docstring
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, count_decisions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval
+from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval, without_tags
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
 from multilab.metrics.own_metrics import MetricLike, Needs, own_metric
@@ -498,6 +498,7 @@ def _public_function(formula: Formula, needs: Needs) -> Callable[..., float]:
         y_mask: Any = None,
         **parameters: Any,
     ) -> float:
+        Y, decisions = without_tags(Y, decisions)
         return value(LabelSets(Y, "Y", y_mask, sample_weight, labels), decisions, conventions, parameters)
 
     def of_scores(
@@ -510,6 +511,7 @@ def _public_function(formula: Formula, needs: Needs) -> Callable[..., float]:
         y_mask: Any = None,
         **parameters: Any,
     ) -> float:
+        Y, scores = without_tags(Y, scores, names=("Y", "scores"))
         return value(LabelSets(Y, "Y", y_mask, sample_weight, labels), scores, conventions, parameters)
 
     function: Any = of_decisions if needs == "decisions" else of_scores

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multilab.core.tags import tags_for_model
 from multilab.metrics.conventions import PRESETS, Conventions, resolve
 from multilab.metrics.errors import MetricError
 from multilab.metrics.label_sets import refuse_other_order
@@ -138,6 +139,10 @@ class _Scorer:
         """Return the score of a fitted estimator on X and true labels y."""
         outputs: dict[str, Any] = {}
         values = {}
+        try:
+            y = tags_for_model(y, estimator)
+        except ValueError as error:
+            raise MetricError(str(error)) from None
         refuse_other_order(getattr(estimator, "label_names_", None), "the model", getattr(y, "columns", None), "y")
         for name, metric in all_defined(self.metrics).items():
             method = _method(estimator, _METHODS[metric.needs], name)

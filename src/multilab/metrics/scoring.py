@@ -13,6 +13,7 @@ from multilab.metrics.inputs import (
     Scores,
     ThresholdedScores,
     refuse_outside_unit_interval,
+    without_tags,
 )
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
@@ -96,6 +97,7 @@ def score_all(
     if scores is None and decisions is None:
         raise MetricError("score_all needs scores, decisions, or both; got neither")
     chosen_metrics = METRICS if metrics is None else all_defined(metrics)
+    Y, scores, decisions = without_tags(Y, scores, decisions, names=("Y", "scores", "decisions"))
     truth = LabelSets(Y, "Y", y_mask, sample_weight, labels)
     name = "decisions" if scores is None else "scores"
     ranked = truth.chosen(Scores(decisions if scores is None else scores, name), name)

@@ -20,7 +20,7 @@ from scipy.special import gammaln
 from multilab.metrics.conventions import Conventions
 from multilab.metrics.decision_counts import safe_ratio
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Entries, Scores, blocks
+from multilab.metrics.inputs import Entries, Scores, blocks, without_tags
 from multilab.metrics.label_ranks import Ranking, rank_relevant
 from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.registry import Value, mean_of, metric
@@ -257,7 +257,7 @@ def label_propensities(Y: Any, a: float = 0.55, b: float = 1.5) -> np.ndarray:
     >>> label_propensities([[1, 0], [1, 0], [1, 1], [1, 0]]).round(3).tolist()
     [0.8, 0.721]
     """
-    truth = LabelSets(Y)
+    truth = LabelSets(without_tags(Y)[0])
     n_rows, n_labels = truth.shape
     if n_rows < 3:
         raise MetricError(f"label_propensities needs at least 3 rows (log n > 1), got {n_rows}")

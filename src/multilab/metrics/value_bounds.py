@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Cells, Decisions, Scores, ThresholdedScores, blocks
+from multilab.metrics.inputs import Cells, Decisions, Scores, ThresholdedScores, blocks, without_tags
 from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.registry import ALL_METRICS, Metric, defined
 
@@ -72,6 +72,7 @@ def bounds(
     """
     chosen, definition = resolve(conventions), defined(metric)
     _refuse_inexact(definition, chosen, parameters)
+    Y, given = without_tags(Y, given, names=("Y", definition.needs))
     truth = LabelSets(Y, y_mask=y_mask)
     best, worst = _extremes(definition, truth, given)
     values = [definition.function(labels, given, chosen, **parameters) for labels in (best, worst)]

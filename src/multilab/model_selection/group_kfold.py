@@ -13,8 +13,7 @@ from sklearn.model_selection import BaseCrossValidator
 from multilab.datasets.errors import DatasetError
 from multilab.model_selection.iterative_stratification.assignment import fold_sizes, random_permutation
 from multilab.model_selection.iterative_stratification.columns import LabelMatrix, stratification_columns
-from multilab.model_selection.iterative_stratification.kfold import folds_of, seed_of
-from multilab.model_selection.label_rows import labels_of
+from multilab.model_selection.iterative_stratification.kfold import folds_of, labels_of, seed_of
 
 _SCALE = 16  # resolution of the integer weights
 _EXCHANGED = 500  # groups; exchanges take seconds up to here, and with more groups moves alone come close

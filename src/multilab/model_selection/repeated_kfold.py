@@ -11,8 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 
 from multilab.datasets.errors import DatasetError
 from multilab.model_selection.iterative_stratification.assignment import fold_sizes, stratified_assignment
-from multilab.model_selection.iterative_stratification.kfold import folds_of, seed_of
-from multilab.model_selection.label_rows import labels_of
+from multilab.model_selection.iterative_stratification.kfold import folds_of, labels_of, seed_of
 
 
 class RepeatedIterativeStratifiedKFold(BaseCrossValidator):

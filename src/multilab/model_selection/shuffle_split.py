@@ -15,8 +15,7 @@ from sklearn.utils import _safe_indexing, indexable
 from multilab.datasets.errors import DatasetError
 from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold, group_matrix
 from multilab.model_selection.iterative_stratification.assignment import random_permutation, stratified_assignment
-from multilab.model_selection.iterative_stratification.kfold import seed_of
-from multilab.model_selection.label_rows import labels_of
+from multilab.model_selection.iterative_stratification.kfold import labels_of, seed_of
 
 
 class IterativeStratifiedShuffleSplit(BaseShuffleSplit):
@@ -109,8 +108,9 @@ def train_test_split(
         X, Y and any others.
     test_size, train_size : float, int or None
         As of :class:`IterativeStratifiedShuffleSplit`; if both are None, ``test_size`` is .25.
-    stratify : {"labels"}, array-like or sparse of shape (n, q), or None, default "labels"
-        The labels to stratify by; "labels" means the second array. None draws the rows at random.
+    stratify : {"labels"}, str, array-like or sparse of shape (n, q), n collections of tags, or None, default "labels"
+        The labels to stratify by; "labels" means the second array. The name of a column of tags if the first array is
+        a data frame. None draws the rows at random.
     groups : array-like of shape (n,), optional
         Group of each row: all rows of a group are in the same set. The sizes are then met as nearly as twentieths of
         the rows and the groups allow, and no row is left out. See :class:`IterativeStratifiedGroupKFold`.
@@ -142,10 +142,11 @@ def train_test_split(
     """
     if not arrays:
         raise DatasetError("train_test_split needs at least one array")
-    by_labels = isinstance(stratify, str)
-    if by_labels and (stratify != "labels" or len(arrays) < 2):
+    by_labels = isinstance(stratify, str) and stratify == "labels" and len(arrays) > 1
+    if isinstance(stratify, str) and not by_labels and not hasattr(arrays[0], "columns"):
         raise DatasetError(
-            f"stratify={stratify!r} with {len(arrays)} arrays: pass X and Y, stratify=Y or stratify=None"
+            f"stratify={stratify!r} with {len(arrays)} arrays: pass X and Y, stratify=Y or stratify=None, or a data "
+            "frame and the name of its column of tags"
         )
     indexed = indexable(*arrays)
     n = indexed[0].shape[0] if hasattr(indexed[0], "shape") else len(indexed[0])

@@ -17,8 +17,7 @@ from multilab.model_selection.iterative_stratification.assignment import (
     random_permutation,
     stratified_assignment,
 )
-from multilab.model_selection.iterative_stratification.columns import LabelMatrix
-from multilab.model_selection.label_rows import label_matrix
+from multilab.model_selection.iterative_stratification.columns import LabelMatrix, check_label_matrix
 from multilab.model_selection.protocol import normalise_protocol
 from multilab.model_selection.shuffle_split import train_test_split
 
@@ -112,7 +111,7 @@ def make_splits(
     >>> split.test.tolist()
     [3]
     """
-    labels = label_matrix(Y)
+    labels = check_label_matrix(Y)
     n = labels.positive.shape[0]
     plan = normalise_protocol(protocol)
     if "kfold" in plan or "holdout" in plan:

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from multilab.datasets.imbalance import irlbl, mean_ir
 from multilab.methods.base import MethodError, _MultiLabelInput
+from multilab.methods.labels import with_tag_columns
 
 
 class LabelSampler(_MultiLabelInput, BaseEstimator, ABC):
@@ -45,6 +46,7 @@ class LabelSampler(_MultiLabelInput, BaseEstimator, ABC):
             If an argument is out of range.
         """
         self._check_arguments()
+        y = with_tag_columns(y)
         X, Y = self._validate_fit(X, y)
         X, Y = self._resample(X, Y, check_random_state(self.random_state))
         if self._classes is not None:

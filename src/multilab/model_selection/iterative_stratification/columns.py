@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.core.tables import table_values
+from multilab.core.tags import tag_columns
 from multilab.datasets.errors import DatasetError
 
 
@@ -46,6 +47,10 @@ def check_label_matrix(Y: Any) -> LabelMatrix:
     >>> labels.positive.nnz, labels.unobserved.nnz
     (1, 1)
     """
+    try:
+        Y = tag_columns(Y)
+    except ValueError as error:
+        raise DatasetError(str(error)) from None
     if sp.issparse(Y):
         matrix = sp.csr_array(Y)
         if not matrix.has_canonical_format:

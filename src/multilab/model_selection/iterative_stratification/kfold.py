@@ -117,6 +117,10 @@ def labels_of(X: Any, y: Any) -> LabelMatrix:
     """
     if y is None:
         raise DatasetError("iterative stratification needs the labels: split(X, y)")
+    if isinstance(y, str):
+        from multilab.datasets.rows_and_labels import labels_by_name, rows_of  # only here: it imports all readers
+
+        y = labels_by_name(rows_of(X), y)[1]
     labels = check_label_matrix(y)
     rows = len(X) if X is not None and not hasattr(X, "shape") else None if X is None else X.shape[0]
     if rows not in (None, labels.positive.shape[0]):
