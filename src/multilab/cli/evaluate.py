@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from multilab.cli.files import naming_flags
 from multilab.cli.options import COUNT, FILE, FOLDS, LEVEL, METRIC, SEED, output_option
 from multilab.core import MultilabError, write_atomically
 from multilab.core.messages import pip_install, unknown_name
@@ -135,8 +136,9 @@ def evaluate(
             raise MultilabError(unknown_name("metric", name, ALL_METRICS))
     reading: dict[str, Any] = {"id_column": id_column, "separator": separator}
     chosen = comma_separated(labels) if labels else None
-    table = read_truth(truth, tags=tags, labels=chosen, **reading)
-    tables = [read_scores(path, each, **reading) for path, each in zip(scores, kinds, strict=True)]
+    with naming_flags():
+        table = read_truth(truth, tags=tags, labels=chosen, **reading)
+        tables = [read_scores(path, each, **reading) for path, each in zip(scores, kinds, strict=True)]
     if chosen is not None:
         tables = [each.only(chosen) for each in tables]
     if not in_order:
@@ -261,7 +263,8 @@ def decide(
 
     check_output(output, scores, rules, extensions=(*WRITERS, ".npz"))
     known = DecisionRules.load(rules)
-    table = read_scores(scores, known.kind, id_column=id_column, separator=separator)
+    with naming_flags():
+        table = read_scores(scores, known.kind, id_column=id_column, separator=separator)
     if not in_order and table.labels is None:
         _refuse_unnamed([table])
     values = table.for_labels(known.label_names, str(rules), "add it: the rules decide all of their labels")

@@ -236,6 +236,8 @@ def evaluate(
     known = list(range(truth.values.shape[1]) if truth.labels is None else truth.labels)
     known = None if truth.open_ended else [str(label) for label in known]
     tables = [table_of(each, str(name), kinds[name], known) for name, each in named.items()]
+    if truth.open_ended and (unnamed := [table.name for table in tables if table.labels is None]):
+        raise ComparisonError(f"{unnamed[0]}: Y holds tags, and the columns have no names: pass a data frame")
     return evaluate_tables(
         truth,
         tables,

@@ -265,11 +265,6 @@ def in_order_of(truth: LabelTable, tables: Sequence[LabelTable]) -> tuple[LabelT
             if names is not None and names.has_duplicates:
                 raise ComparisonError(f"{table.name}: {what} {_shown(names[names.duplicated()])} occurs twice")
     if truth.open_ended and truth.labels is not None:
-        for table in tables:
-            if table.labels is None:
-                raise ComparisonError(
-                    f"{table.name}: the labels of {truth.name} are tags, and the columns here have no names: name them"
-                )
         more = [name for table in tables if table.labels is not None for name in table.labels]
         labels = truth.labels.union(pd.Index(more, dtype=object), sort=True)
         truth = replace(truth, values=_columns(truth, truth.labels.get_indexer(labels)), labels=labels)

@@ -188,6 +188,11 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     are NaN in a float y, -1 in an int8 y, or False in ``y_mask`` (the form for a sparse y); `check_labels` passes them
     on as -1. The other classes refuse them.
 
+    **Tags** are taken in place of a matrix: lists or sets of texts, texts such as ``red|blue`` (separated by ``|``,
+    ``;`` or ``,``) or with one tag each; a list, an array, a series or a one-column data frame of them, where a missing
+    cell is a row without any. The labels are the tags, sorted (`sklearn.preprocessing.MultiLabelBinarizer` has the same
+    columns), and their names are in ``label_names_``. One or two different texts without a separator are classes:
+
     **One-dimensional y**: two classes of any type make a binary classifier in scikit-learn's sense, as with its own
     multi-label classifiers (`sklearn.neighbors.KNeighborsClassifier`): ``predict`` returns shape (n,) with these
     classes, ``predict_proba`` shape (n, 2), and ``decision_function`` shape (n,), moved so that its threshold is 0.
@@ -199,7 +204,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension.
 
         Returns
@@ -363,14 +368,16 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
-            Compared by position. A data frame must have its columns in the order of ``label_names_``.
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
+            Compared by position. A data frame must have its columns in the order of ``label_names_``. Tags that `fit`
+            has not seen cannot be predicted: they are left out, with one warning that counts them.
         sample_weight : array-like of shape (n,), optional
 
         Raises
         ------
         MethodError
-            If y is a data frame with the columns of ``label_names_`` in another order.
+            If y is a data frame with the columns of ``label_names_`` in another order, or holds tags and the labels of
+            the model have no names.
         """
         y = with_tag_columns(y, model=self)
         if in_another_order(getattr(self, "label_names_", None), getattr(y, "columns", None)):
@@ -586,7 +593,7 @@ class WeightedClassifier(MultiLabelClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
@@ -668,7 +675,7 @@ class PartialClassifier(MultiLabelClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed.
@@ -700,7 +707,7 @@ class WeightedPartialClassifier(WeightedClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
@@ -741,7 +748,7 @@ class MultiLabelTransformer(_MultiLabelInput, TransformerMixin, BaseEstimator, A
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q) or (n,)
+        y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
             0/1, or two classes of any type in one dimension.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed; only some transformers learn from partially observed labels.

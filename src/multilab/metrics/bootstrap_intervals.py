@@ -98,7 +98,7 @@ def bootstrap(
         Name of a metric, a scorer, or a function ``metric(Y, given, **parameters) -> float`` of your own, which gets
         the rows of each draw, and ``sample_weight`` and ``labels`` if these are given (but neither ``conventions`` nor
         ``y_mask``).
-    Y : array-like or sparse, shape (n_rows, n_labels)
+    Y : array-like or sparse, shape (n_rows, n_labels), or tags
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     given : array-like or sparse, shape (n_rows, n_labels)
         Decisions, scores or probabilities, as the metric needs them.
@@ -170,7 +170,7 @@ def bootstrap_difference(
     ----------
     metric : str or callable
         As for `bootstrap`.
-    Y : array-like or sparse, shape (n_rows, n_labels)
+    Y : array-like or sparse, shape (n_rows, n_labels), or tags
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     first, second : array-like or sparse, shape (n_rows, n_labels)
         Decisions, scores or probabilities, as the metric needs them. The difference is that of ``first`` minus that of

@@ -39,18 +39,19 @@ def per_label(
 
     Parameters
     ----------
-    Y : array-like or sparse, shape (n_rows, n_labels)
+    Y : array-like or sparse, shape (n_rows, n_labels), or tags
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed. The columns of a DataFrame are the names.
     scores : array-like or sparse, shape (n_rows, n_labels), optional
         Finite scores, larger means more relevant.
-    decisions : array-like or sparse, shape (n_rows, n_labels), optional
+    decisions : array-like or sparse, shape (n_rows, n_labels), or tags, optional
         Predicted labels, 0/1. None: predicted where the score is at least the threshold.
     threshold : float or array-like of shape (n_labels,), optional
         Used only if ``decisions`` is None. None: 0.5, for scores in [0, 1] only.
     conventions : str or Conventions, default "default"
         ``macro_both_empty``, ``one_empty``, ``auc_ties``, ``label_average_precision_ties`` and ``decision`` matter.
     label_names : sequence of str, optional
-        Names of the labels. None: the columns of Y, or numbers from 0.
+        Names of the labels, in place of the columns of Y; of tags, the labels to measure. None: the columns of Y, all
+        tags, or numbers from 0.
     n_bins : int, default 10
         Bins of the calibration error.
     sample_weight : array-like of shape (n_rows,), optional
@@ -190,14 +191,15 @@ def confusion_counts(
 
     Parameters
     ----------
-    Y : array-like or sparse, shape (n_rows, n_labels)
+    Y : array-like or sparse, shape (n_rows, n_labels), or tags
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed. The columns of a DataFrame are the names.
-    decisions : array-like or sparse, shape (n_rows, n_labels)
+    decisions : array-like or sparse, shape (n_rows, n_labels), or tags
         Predicted labels, 0/1.
     by : {"label", "row", "all"}, default "label"
         What a row of the table is.
     label_names : sequence of str, optional
-        Names of the labels. None: the columns of Y, or numbers from 0.
+        Names of the labels, in place of the columns of Y; of tags, the labels to measure. None: the columns of Y, all
+        tags, or numbers from 0.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label of Y was observed. Other cells are not counted.
 

@@ -344,9 +344,9 @@ _EXAMPLES = "Examples\n--------"
 _SECTIONS = """\
 Parameters
 ----------
-Y : array-like or sparse, shape (n_rows, n_labels)
-    True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
-{given} : array-like or sparse, shape (n_rows, n_labels)
+Y : array-like or sparse, shape (n_rows, n_labels), or tags
+    True labels, 0/1; NaN, or -1 in int8, where a label was not observed. Tags, see the guide page *metrics*.
+{given} : array-like or sparse, shape (n_rows, n_labels){or_tags}
     {what}
 conventions : str or Conventions, default "default"
     A preset or your own rules, see :class:`Conventions`. {conventions}
@@ -531,6 +531,7 @@ def _document(made: Metric, doc: str) -> str:
     sections = _SECTIONS.format(
         given="decisions" if made.needs == "decisions" else "scores",
         parameters=parameters.rstrip() + "\n" if parameters else "",
+        or_tags=", or tags" if made.needs == "decisions" else "",
         what=_WHAT[made.needs],
         conventions=f"Those that matter: {rules}." if rules else "The value is the same under all of them.",
         low=f"{made.low:g}",

@@ -40,12 +40,12 @@ def score_all(
 
     Parameters
     ----------
-    Y : array-like or sparse, shape (n_rows, n_labels)
+    Y : array-like or sparse, shape (n_rows, n_labels), or tags
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     scores : array-like or sparse, shape (n_rows, n_labels), or None
         Finite scores, larger means more relevant. None: the ranking metrics are computed on the decisions as
         scores 0 and 1, where the tie rules decide; this requires ``decisions``.
-    decisions : array-like or sparse, shape (n_rows, n_labels), optional
+    decisions : array-like or sparse, shape (n_rows, n_labels), or tags, optional
         Predicted labels, 0/1. None: a label is predicted when its score is at least ``threshold`` (above it
         under the conventions ``lamda``).
     threshold : float, optional

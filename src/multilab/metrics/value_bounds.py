@@ -42,7 +42,7 @@ def bounds(
     ----------
     metric : str
         Name of a metric of decisions, ``log_loss``, ``brier_score`` or ``precision_at_k``.
-    Y : array-like or sparse, shape (n_rows, n_labels)
+    Y : array-like or sparse, shape (n_rows, n_labels), or tags
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     given : array-like or sparse, shape (n_rows, n_labels)
         Decisions, scores or probabilities, as the metric needs them.

@@ -75,10 +75,11 @@ class IterativeStratifiedGroupKFold(BaseCrossValidator):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n, d)
+        X : array-like, sparse or data frame of shape (n, d)
             Only its number of rows is read; may be None.
-        y : array-like or sparse of shape (n, q) or (n,)
-            Labels, 0 or 1; NaN, or -1 in an int8 matrix, where a label is not observed.
+        y : str, array-like or sparse of shape (n, q) or (n,), or n collections of tags
+            Labels, 0 or 1; NaN, or -1 in an int8 matrix, where a label is not observed. Tags such as ``red|blue`` or
+            lists; the name of a column of tags if X is a data frame.
         groups : array-like of shape (n,)
             Group of each row: numbers or text.
 
