@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from multilab import compare
 from multilab.comparison import ComparisonError, recommend
+from multilab.datasets import DatasetError
 from multilab.methods import BinaryRelevance, MLkNN
 from multilab.metrics import MetricError, get_scorer, ranking_loss
 from multilab.model_selection import IterativeStratifiedKFold, RepeatedIterativeStratifiedKFold
@@ -146,3 +147,38 @@ def test_wrong_uses_get_one_clear_line(arguments: dict[str, object], message: st
     board = compare([MLkNN()], X, Y, cv=3, metrics=["macro_f1"])
     with pytest.raises(StatisticsError, match="was not measured"):
         board.splits("ranking_loss")
+
+
+def test_tables_and_labels_by_name_are_compared_like_matrices(tmp_path) -> None:
+    names = list("abcd")
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(12)])
+    labels = pd.DataFrame(Y, columns=names)
+    groups = [f"0{k % 9}" for k in range(len(X))]
+    lists = [[name for name in names if row[name]] for _, row in labels.iterrows()]
+    tagged = frame.assign(tags=lists, group=groups)
+    texts = tagged.assign(tags=["|".join(tags) for tags in lists])
+    columns = pd.concat([frame, labels.assign(group=groups)], axis=1)
+    texts.to_csv(tmp_path / "rows.csv", index=False)
+
+    def values(X, Y, groups="group"):
+        board = compare([LINEAR], X, Y, cv=3, groups=groups, metrics=["macro_f1"])
+        assert not board.failures
+        return board.splits("macro_f1")["BinaryRelevance"].tolist()
+
+    expected = values(X, Y, groups)
+    assert values(frame, lists, groups) == expected
+    assert values(tagged, "tags") == values(texts, "tags") == expected
+    assert values(columns, names) == values(columns, "?") == expected
+    assert values(tmp_path / "rows.csv", "tags") == pytest.approx(expected, abs=1e-9)
+    for table in (pytest.importorskip("pyarrow").Table.from_pandas(tagged),):
+        assert values(table, "tags") == expected
+
+
+@pytest.mark.parametrize(("Y", "groups"), [("tag", None), (["a"], None), ("tags", "patient")])
+def test_names_of_no_column_get_one_line(Y, groups) -> None:
+    frame = pd.DataFrame({"x": [0.0, 1.0] * 4, "tags": ["red|blue", "red"] * 4})
+    with pytest.raises(DatasetError) as raised:
+        compare([MLkNN(k=1)], frame, Y, cv=2, groups=groups)
+    assert "\n" not in str(raised.value)
+    with pytest.raises(DatasetError):
+        compare([MLkNN(k=1)], frame[["x"]].to_numpy(), "tags", cv=2)

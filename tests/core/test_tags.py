@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from multilab.cells import MethodPipeline
 from multilab.comparison import compare, evaluate
 from multilab.comparison.errors import ComparisonError
 from multilab.core.tags import same_columns, separator_of, split_tags, tag_columns, tag_lists
@@ -109,6 +110,10 @@ def frame_of(model, given):
     return model.fit(X, given).predict_frame(X)
 
 
+def of_method(given):
+    return MethodPipeline([("classifier", nearest())]).fit(X, given)
+
+
 def resampled(given):
     return np.hstack(MLROS(ratio=0.5, random_state=0).fit_resample(X, given))
 
@@ -122,6 +127,9 @@ DOORS = {
     "score": lambda given: nearest().fit(X, Y).score(X, given),
     "score of a pipeline": lambda given: make_pipeline(StandardScaler(), nearest()).fit(X, given).score(X, given),
     "fit_batches": lambda given: RELM(n_hidden=9, random_state=0).fit_batches([(X, Y), (X, given)]).predict_frame(X),
+    "a method of the laboratory": lambda given: (
+        MethodPipeline([("classifier", nearest())]).fit(X, given).score(X, given)
+    ),
     "a wrapped estimator": lambda given: frame_of(BinaryRelevance(LogisticRegression()), given),
     "tuned thresholds": lambda given: TunedThresholdClassifier(nearest(), cv=2).fit(X, given).thresholds_,
     "tuned scores": lambda given: TunedThresholdClassifier("precomputed").fit(P, given).thresholds_,

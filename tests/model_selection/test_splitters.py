@@ -418,3 +418,18 @@ def test_a_search_takes_sparse_labels():
     scoring = lambda model, X, Y: float(sizes.append((X.shape[0], Y.nnz)) or 0)  # noqa: E731
     GridSearchCV(Majority(), {}, cv=SPLITTERS["kfold"], scoring=scoring).fit(X, sp.csr_array(Y))
     assert sizes == [(len(test), Y[test].sum()) for _, test in SPLITTERS["kfold"].split(X, Y)]
+
+
+def test_labels_by_the_name_of_a_column():
+    tags = ["red|blue", "red", "", "blue"] * 10
+    frame = pd.DataFrame({"x": range(40), "tags": tags, "red": ["r" in tag for tag in tags]})
+    Y = pd.DataFrame({tag: [int(tag in one) for one in tags] for tag in ("blue", "red")})
+    for labels, columns in (("tags", Y), (["red"], Y[["red"]]), ("re*", Y[["red"]])):
+        folds = [list(IterativeStratifiedKFold(2).split(frame, given)) for given in (labels, columns)]
+        np.testing.assert_array_equal(folds[0][0][1], folds[1][0][1])
+    parts = [train_test_split(frame, stratify=given)[1] for given in ("tags", Y)]
+    pd.testing.assert_frame_equal(*parts)
+    with pytest.raises(DatasetError, match="tags"):
+        next(IterativeStratifiedKFold(2).split(frame, "tag"))
+    with pytest.raises(DatasetError, match="stratify"):
+        train_test_split(frame.to_numpy(), stratify="tags")

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from multilab.cells.features import Columns, Scaling
 from multilab.methods.errors import MethodError
-from multilab.methods.labels import check_labels, with_tag_columns
+from multilab.methods.labels import check_labels, label_names, with_tag_columns
 from multilab.methods.out_of_fold import out_of_fold_scores, score_matrix
 from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold
 
@@ -140,6 +140,9 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
             Weights or a mask are given and the classifier does not take them, or a step refuses its arguments.
         """
         y = with_tag_columns(y)
+        self.__dict__.pop("label_names_", None)  # of an earlier fit
+        if (names := label_names(y)) is not None:
+            self.label_names_ = names.tolist()
         given = {"sample_weight": sample_weight, "groups": groups, "y_mask": y_mask}
         given = {name: value for name, value in given.items() if value is not None}
         steps: Steps = [(name, step if isinstance(step, str) else clone(step)) for name, step in self.steps]
@@ -155,6 +158,10 @@ class MethodPipeline(ClassifierMixin, _BaseComposition):
         _fit(classifier, X, y, given)
         self.steps_, self.n_labels_ = steps, _n_labels(y)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose labels are all predicted right."""
+        return float(super().score(X, with_tag_columns(y, model=self), sample_weight))
 
     def _fit_on_scores(self, after: list[Any], classifier: Any, X: Any, y: Any, given: dict[str, Any]) -> None:
         Y = check_labels(y, given.get("y_mask"), missing=True, owner=type(self).__name__)

@@ -60,10 +60,11 @@ _MARGIN = 1.2
 class AutoMultiLabel(MultiLabelClassifier):
     """Multi-label classifier chosen from a portfolio within a time limit.
 
-    It accepts ordinary tables: a data frame with numbers, dates, categories and free text, and labels as a column of
-    tags, as 0/1 columns, or as a separate matrix. It fits the methods of ``conf/portfolio.yaml``, cheap ones first and
-    on text linear ones, stacks their out-of-fold scores, tunes decisions for the metric, and keeps the best result.
-    `multilab compare` and `multilab fit` without a method use the same portfolio, plan, decisions and choice.
+    It accepts ordinary tables: a file or a data frame with numbers, dates, categories and free text, and labels as a
+    column of tags, as 0/1 columns, or apart as a matrix or tags. It fits the methods of ``conf/portfolio.yaml``, cheap
+    ones first and on text linear ones, stacks their out-of-fold scores, tunes decisions for the metric, and keeps the
+    best result. `multilab compare` and `multilab fit` without a method use the same portfolio, plan, decisions and
+    choice.
 
     Parameters
     ----------
@@ -111,8 +112,9 @@ class AutoMultiLabel(MultiLabelClassifier):
     -----
     **Labels.** ``fit(frame, "tags")``: a column with lists of tags or texts such as ``red|blue``. ``fit(frame,
     ["happy", "sad"])``: columns of labels; patterns such as ``mood_*`` are allowed. ``fit(X, y)``: a matrix, a data
-    frame of labels, or a list of lists of tags. NaN, and -1 in an int8 y, mean that a label was not observed; methods
-    that cannot learn from such labels are left out.
+    frame of labels, or tags of each row as lists or texts, see `multilab.methods.MultiLabelClassifier`. The frame may
+    be the path of a file, or one of polars or Arrow. `score` takes the same. NaN, and -1 in an int8 y, mean that a
+    label was not observed; methods that cannot learn from such labels are left out.
 
     **The choice** follows `multilab.comparison.recommend`: the best mean over the folds among methods that assign no
     label far too often. Tuned thresholds have the guard of `guarded_thresholds`; if their gain is not significant,
@@ -252,9 +254,8 @@ class AutoMultiLabel(MultiLabelClassifier):
             y is no label matrix, or a data frame with the columns of ``label_names_`` in another order.
         """
         check_is_fitted(self, "n_labels_")
-        if is_path(X) and self.encoder_ is not None:
-            X = self.encoder_.rows_of(X, y)
-        X, named, _ = columns_named(rows_of(X, [y]), sample_weight=sample_weight)
+        X = self.encoder_.rows_of(X, y) if is_path(X) and self.encoder_ is not None else rows_of(X, [y])
+        X, named, _ = columns_named(X, sample_weight=sample_weight)
         if names_columns(X, y):
             X, y, _ = labels_by_name(X, y, self._names)
         return super().score(X, y, named["sample_weight"])
@@ -345,6 +346,8 @@ class AutoMultiLabel(MultiLabelClassifier):
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         encoder = getattr(self, "encoder_", None)
+        if encoder is None and is_path(X):
+            raise ComparisonError("the model was fitted to a matrix: pass a matrix, not a file")
         if options.get("reset", True) or encoder is None:
             return super()._validate_features(X, **options)
         X = encoder.read(X) if is_path(X) else rows_of(X)

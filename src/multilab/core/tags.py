@@ -203,7 +203,7 @@ def _cells(labels: Any) -> Sequence[Any] | None:
     if isinstance(labels, np.ndarray):
         return labels.tolist() if labels.ndim == 1 else None
     if len(getattr(labels, "shape", (0,))) == 2:
-        return pandas_frame(labels).iloc[:, 0].tolist() if labels.shape[1] == 1 and hasattr(labels, "columns") else None
+        return _cells(pandas_frame(labels).iloc[:, 0]) if labels.shape[1] == 1 and hasattr(labels, "columns") else None
     if hasattr(labels, "to_pylist"):  # Arrow, of which narwhals knows chunked arrays only
         return labels.to_pylist()
     import narwhals as nw  # only here: methods and metrics of arrays need no data frame

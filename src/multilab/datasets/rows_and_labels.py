@@ -115,7 +115,7 @@ def labels_by_name(X: Any, y: Any, known: Collection[str] | None = None) -> tupl
     if not isinstance(X, pd.DataFrame):
         raise DatasetError(f"y={y!r} names a column: X must be a data frame or a file, not {type(X).__name__}")
     columns = [str(name) for name in X.columns]
-    if isinstance(y, str) and not any(mark in y for mark in "*?[") and y.strip() not in (known or ()):
+    if isinstance(y, str) and not any(mark in y for mark in "*?") and y.strip() not in (known or ()):
         name = y.strip()
         if name not in columns:
             raise DatasetError(f"'{excerpt(name)}' is not a column{did_you_mean(name, columns)}", "X")

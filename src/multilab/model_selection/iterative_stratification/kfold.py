@@ -118,10 +118,11 @@ def labels_of(X: Any, y: Any) -> LabelMatrix:
     """
     if y is None:
         raise DatasetError("iterative stratification needs the labels: split(X, y)")
-    if isinstance(y, str):
-        from multilab.datasets.rows_and_labels import labels_by_name, rows_of  # only here: it imports all readers
+    if isinstance(y, str) or (hasattr(X, "columns") and isinstance(y, list | tuple)):
+        from multilab.datasets.rows_and_labels import labels_by_name, names_columns, rows_of  # they import all readers
 
-        y = labels_by_name(rows_of(X), y)[1]
+        frame = rows_of(X)
+        y = labels_by_name(frame, y)[1] if names_columns(frame, y) else y
     labels = check_label_matrix(y)
     rows = len(X) if X is not None and not hasattr(X, "shape") else None if X is None else X.shape[0]
     if rows not in (None, labels.positive.shape[0]):
