@@ -190,6 +190,7 @@ def test_labels_that_are_frames_of_other_libraries_keep_their_names():
         ([["b", "a", "b"], []], [["b", "a"], []]),
         (["a|b", "", "NaN"], [["a", "b"], [], []]),
         (["['science fiction']", "['war', 'love']"], [["science fiction"], ["war", "love"]]),
+        ([["a", None], ["b"]], [["a"], ["b"]]),
         ([{1, 2}, {3}], [["1", "2"], ["3"]]),
         ([[4], [1, 27]], [["4"], ["1", "27"]]),
         ([[], []], [[], []]),
@@ -216,6 +217,9 @@ def test_tags_of_each_row(given, expected):
         [True, False],
         [None, None],
         [["a"], "b"],
+        [["a", ["b"]], ["c"]],
+        [np.eye(2), np.eye(2)],
+        [np.array(1), np.array(0)],
         "a|b",
         None,
     ],
@@ -249,6 +253,14 @@ def test_texts_that_can_be_split_in_several_ways_are_refused_in_one_line():
             with pytest.raises(error, match=r"\.str\.split|\.map") as refused:
                 call()
             assert "\n" not in str(refused.value)
+
+
+def test_numbers_are_tags_where_they_are_those_of_the_model():
+    model = nearest().fit(X, [{3, 27} if calm else {3} for calm in Y["calm"]])
+    assert list(model.label_names_) == ["27", "3"]
+    assert tag_lists([[3], [27]]) is None
+    assert model.score(X[:2], [[3], [27]]) == model.score(X[:2], [["3"], ["27"]])
+    assert model.score(X[:2], [[1, 0], [0, 1]]) == model.score(X[:2], np.eye(2))
 
 
 def test_known_tags_say_how_texts_are_split():
@@ -286,6 +298,12 @@ def test_label_names_are_the_label_set_of_a_table():
 def test_the_order_of_the_columns_beside_tags_does_not_matter():
     assert macro_auc(LISTS, P[NAMES[::-1]]) == macro_auc(Y, P)
     np.testing.assert_array_equal(macro_f1_thresholds(LISTS, P[NAMES[::-1]]), macro_f1_thresholds(Y, P)[::-1])
+
+
+def test_tags_none_of_which_is_a_label_are_refused():
+    with pytest.raises(MetricError, match="none of the tags"):
+        macro_auc(LISTS, P.add_prefix("p_"))
+    assert macro_f1([[], []], pd.DataFrame([[0, 1], [1, 0]], columns=["a", "b"])) == 0
 
 
 def test_a_matrix_without_names_is_refused_beside_tags():

@@ -257,6 +257,8 @@ class AutoMultiLabel(MultiLabelClassifier):
         X = self.encoder_.rows_of(X, y) if is_path(X) and self.encoder_ is not None else rows_of(X, [y])
         X, named, _ = columns_named(X, sample_weight=sample_weight)
         if names_columns(X, y):
+            if not hasattr(self, "label_names_"):
+                raise ComparisonError("the labels of the model have no names: pass y as an array")
             X, y, _ = labels_by_name(X, y, self._names)
         return super().score(X, y, named["sample_weight"])
 

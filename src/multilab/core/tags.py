@@ -24,6 +24,7 @@ SEPARATORS = ("|", ";", ",")
 MAX_CELLS = 2**28
 """Largest matrix that is made of tags, one byte per row and tag, as the largest sparse Y that is made dense."""
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
+_SCALARS = (str, int, float, np.generic, type(None))
 _TRUTH = {"0", "1"}  # a matrix that was read as text
 _SHOWN = 3  # unknown tags in a warning
 
@@ -131,7 +132,7 @@ def _list_in(cell: str) -> list[Any] | None:
 
 
 def _tags_of(parts: Iterable[Any]) -> list[str]:
-    texts = (" ".join(str(part).split()) for part in parts)
+    texts = (" ".join(str(part).split()) for part in parts if part is not None)
     return list(dict.fromkeys(text for text in texts if text.lower() not in MISSING_CELLS))
 
 
@@ -213,18 +214,23 @@ def _cells(labels: Any) -> Sequence[Any] | None:
 
 
 def _hold_tags(lists: Sequence[Any], known: Collection[str] | None) -> bool:
-    """Return whether collections are those of tags, and not the rows of a matrix."""
-    items = next((cell for cell in lists if len(cell)), ())
-    if not len(items) or isinstance(items, set | frozenset):  # of empty lists, rows without tags
-        return True
-    first, widths = next(iter(items)), {len(cell) for cell in lists}
-    if isinstance(first, str):
-        return len(widths) > 1 or not all(tag in _TRUTH for cell in lists for tag in cell)
-    if not isinstance(first, int | np.integer) or isinstance(first, bool):
+    """Return whether collections are those of tags, and not the rows of a matrix or arrays of one for each label."""
+    if any(getattr(cell, "ndim", 1) != 1 for cell in lists):
         return False
+    items = next((cell for cell in lists if len(cell)), ())
+    first, widths = next(iter(items), ""), {len(cell) for cell in lists}
+    if isinstance(first, bool) or not isinstance(first, str | int | np.integer):
+        return False
+    if not all(isinstance(tag, _SCALARS) for cell in lists for tag in cell):
+        return False
+    if isinstance(items, set | frozenset):
+        return True
+    if isinstance(first, str):
+        return len(widths) > 1 or not len(items) or not all(tag in _TRUTH for cell in lists for tag in cell)
+    others = {tag for cell in lists for tag in cell} - {0, 1}
     if known is not None:
-        return widths != {len(known)} and any(str(tag) in known for cell in lists for tag in cell)
-    return len(widths) > 1 and any(tag not in (0, 1) for cell in lists for tag in cell)
+        return widths != {len(known)} and any(str(tag) in known for tag in others)
+    return len(widths) > 1 and bool(others)
 
 
 def tag_columns(
@@ -291,18 +297,16 @@ def columns_of(
             "sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True).fit_transform(lists)"
         )
     position = {tag: k for k, tag in enumerate(names)}
+    flat = [tag for tags in lists for tag in tags]
+    rows = np.repeat(np.arange(len(lists)), [len(tags) for tags in lists])
+    columns = np.array([position.get(tag, -1) for tag in flat], dtype=np.intp)
     values = np.zeros((len(lists), len(names)), dtype=np.uint8)
-    unknown, rows = Counter[str](), 0
-    for row, tags in enumerate(lists):
-        values[row, [position[tag] for tag in tags if tag in position]] = 1
-        strange = [tag for tag in tags if tag not in position]
-        unknown.update(strange)
-        rows += bool(strange)
+    values[rows[columns >= 0], columns[columns >= 0]] = 1
+    unknown = Counter(flat[k] for k in np.flatnonzero(columns < 0))
     if unknown:
         shown = first_few((repr(excerpt(tag, 30)) for tag, _ in unknown.most_common()), _SHOWN)
-        found = (
-            f"tags that are no label and cannot be predicted: {len(unknown)}, in {rows} of {len(lists)} rows ({shown})"
-        )
+        where = f"{len(np.unique(rows[columns < 0]))} of {len(lists)} rows ({shown})"
+        found = f"tags that are no label and cannot be predicted: {len(unknown)}, in {where}"
         if refuse_unknown:
             raise ValueError(f"{name}: {found}")
         warnings.warn(f"{name}: left out {found}", UserWarning, stacklevel=3)
@@ -360,7 +364,7 @@ def same_columns(
     Raises
     ------
     ValueError
-        A matrix without column names stands beside tags.
+        A matrix without column names stands beside tags, or no tag is a label.
 
     Examples
     --------
@@ -391,6 +395,8 @@ def same_columns(
                 "a column for each tag, such as model.predict_frame(X)"
             )
         known = sorted({tag for one in lists for tags in one or () for tag in tags})
+    elif any(one and not any(tag in known for tags in one for tag in tags) for one in lists if any(one or ())):
+        raise ValueError(f"none of the tags is a label: the labels are {first_few(map(repr, known), _SHOWN)}")
     made = (
         table if one is None else columns_of(one, known, name, getattr(table, "index", None))
         for table, one, name in zip(tables, lists, names, strict=False)
