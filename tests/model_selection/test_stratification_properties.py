@@ -162,7 +162,7 @@ def test_the_columns_are_pairs_then_labels_then_the_rarer_of_negative_and_unobse
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([["a", "b"]], "0 and 1"),
+        (np.array([["a", "b"]]), "0 and 1"),
         ([[0.5, 1]], "0 and 1"),
         ([[1, -1], [0, 1]], "0 and 1"),  # signed labels: -1 means "not observed" in int8 only
         (np.array([[1, -1]], dtype=np.int8), "no 0"),

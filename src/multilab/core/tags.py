@@ -26,6 +26,7 @@ MAX_CELLS = 2**28
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _SCALARS = (str, int, float, np.generic, type(None))
 _TRUTH = {"0", "1"}  # a matrix that was read as text
+_NUMBERS = ("scores", "probabilities")
 _SHOWN = 3  # unknown tags in a warning
 
 
@@ -359,7 +360,7 @@ def same_columns(
         None is allowed.
     label_names : iterable of str, optional
     names : sequence of str
-        Names of the arguments in messages.
+        Names of the arguments in messages. Those called scores or probabilities are never tags.
 
     Raises
     ------
@@ -381,7 +382,7 @@ def same_columns(
     lists: list[list[list[str]] | None] = []
     seen = known and set(known)
     for table, name in zip(tables, names, strict=False):
-        lists.append(tag_lists(table, seen, name=name))
+        lists.append(None if name in _NUMBERS else tag_lists(table, seen, name=name))
         if lists[-1] is not None and seen is None:  # predictions are split by the tags of Y
             seen = {tag for tags in lists[-1] for tag in tags}
     if all(one is None for one in lists):
