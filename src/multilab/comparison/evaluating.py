@@ -233,8 +233,8 @@ def evaluate(
         if len(names) != truth.values.shape[1]:
             raise ComparisonError(f"label_names has {len(names)} names, Y has {truth.values.shape[1]} labels")
         truth = LabelTable(truth.name, truth.values, truth.ids, pd.Index(names, dtype=object))
-    known = list(range(truth.values.shape[1]) if truth.labels is None else truth.labels)
-    known = None if truth.open_ended else [str(label) for label in known]
+    labels = range(truth.values.shape[1]) if truth.labels is None else truth.labels
+    known = None if truth.open_ended else [str(label) for label in labels]
     tables = [table_of(each, str(name), kinds[name], known) for name, each in named.items()]
     if truth.open_ended and (unnamed := [table.name for table in tables if table.labels is None]):
         raise ComparisonError(f"{unnamed[0]}: Y holds tags, and the columns have no names: pass a data frame")
