@@ -9,8 +9,8 @@ import pytest
 
 from helpers.own_files import saved
 from helpers.readers_samples import content
+from multilab.core.tags import split_tags
 from multilab.datasets import Dataset, DatasetError, add_dataset, encoder_of, load, plan_reading, read
-from multilab.datasets.labels import split_tags
 from multilab.datasets.reading import file_format
 
 EXPECTED = [[0, 1], [1, 1], [0, 0], [1, 0]]  # blue, red
