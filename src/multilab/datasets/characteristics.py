@@ -69,7 +69,7 @@ def _digest_of_blocks(kind: Any, shape: tuple[int, ...], blocks: Iterable[np.nda
     stored = np.dtype(kind).newbyteorder("<")
     sha = hashlib.sha256(f"{stored.str}{shape}".encode())
     for block in blocks:
-        sha.update(np.ascontiguousarray(block, dtype=stored))
+        sha.update(np.ascontiguousarray(block, dtype=stored).data)
     return sha.hexdigest()
 
 

@@ -260,7 +260,7 @@ class _Records(NamedTuple):
             if (np.diff(before, prepend=-found) != width - 1).any():
                 return None
             rows += len(before)
-            found = np.count_nonzero(marks) - (before[-1] if len(before) else -found)
+            found = int(np.count_nonzero(marks) - (before[-1] if len(before) else -found))
         if inside or not len(octets) or (octets[-1] != _NEWLINE and found != width - 1):
             return None
         return rows + int(octets[-1] != _NEWLINE)
