@@ -129,7 +129,54 @@ def test_unnamed_matrices_are_in_the_order_of_the_truth(work, capsys):
     assert main(["evaluate", "truth.csv", "unnamed.npz", "--in-order", *run]) == 0
     first = capsys.readouterr().out.replace("unnamed", "logits")
     assert main(["evaluate", "truth.csv", "logits.npz", *run]) == 0
-    assert capsys.readouterr().out.split() == first.split()
+    *values, rows, labels = first.splitlines()
+    assert "position" in rows
+    assert "position" in labels
+    assert capsys.readouterr().out.split() == " ".join(values).split()
+
+
+@pytest.fixture
+def shuffled(folder, tmp_path, monkeypatch):
+    """Write labels under a column ``film`` in another order than the rows of the scores, as 0/1 and as tags."""
+    truth = pd.read_csv(folder / "truth.csv").sample(frac=1, random_state=0).rename(columns={"id": "film"})
+    names = ["war", "love", "crime", "space"]
+    truth.to_csv(tmp_path / "labels.csv", index=False)
+    tags = ["|".join(name for name in names if row[name]) for _, row in truth.iterrows()]
+    pd.DataFrame({"film": truth["film"], "tags": tags}).to_csv(tmp_path / "tags.csv", index=False)
+    with np.load(folder / "logits.npz") as file:
+        arrays = {name: file[name] for name in ("logits", "ids", "labels")}
+    np.savez(tmp_path / "logits.npz", **arrays)
+    np.savez(tmp_path / "classes.npz", logits=arrays["logits"], ids=arrays["ids"], classes=arrays["labels"])
+    np.savez(tmp_path / "nameless.npz", logits=arrays["logits"], ids=arrays["ids"])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def printed_value(capsys, *arguments) -> str:
+    """Return the macro F1 of the model's own decisions that an evaluation with a check prints."""
+    assert main(["evaluate", *arguments, "--kind", "logits", "--draws", "20", "--fail-below", "macro_f1=0"]) == 0
+    return re.findall(r"check macro_f1: (\S+),", capsys.readouterr().out)[0]
+
+
+def test_identifiers_are_never_ignored(folder, shuffled, capsys):
+    expected = printed_value(capsys, str(folder / "truth.csv"), "logits.npz")
+    columns, tags = ["--labels", "war,love,crime,space"], ["--tags", "tags"]
+    for options in (columns, tags, [*tags, *columns]):
+        truth = "tags.csv" if "--tags" in options else "labels.csv"
+        refused = ["evaluate", truth, "logits.npz", "--kind", "logits", *options, "--in-order"]
+        assert main(refused) == 2
+        assert "--id film" in capsys.readouterr().err
+        assert printed_value(capsys, truth, "logits.npz", *options, "--id", "film") == expected
+    assert main(["evaluate", "labels.csv", "logits.npz", "--kind", "logits"]) == 2
+    assert "--id film" in capsys.readouterr().err
+
+
+def test_columns_without_names_are_never_matched_with_tags(folder, shuffled, capsys):
+    expected = printed_value(capsys, str(folder / "truth.csv"), "logits.npz")
+    run = ["tags.csv", "nameless.npz", "--tags", "tags", "--id", "film", "--in-order"]
+    assert main(["evaluate", *run, "--kind", "logits"]) == 2
+    assert printed_value(capsys, *run, "--labels", "war,love,crime,space") == expected
+    assert printed_value(capsys, "tags.csv", "classes.npz", "--tags", "tags", "--id", "film") == expected
 
 
 def test_decisions_as_a_sparse_matrix_are_read_again(work, capsys):

@@ -120,7 +120,7 @@ def evaluate(
     evaluate.
     """
     from multilab.comparison.evaluating import METRICS, evaluate_tables
-    from multilab.comparison.score_files import KINDS, read_scores, read_truth
+    from multilab.comparison.score_files import KINDS, by_position, read_scores, read_truth, refuse_lost_names
     from multilab.decision import DecisionRules
     from multilab.metrics.registry import ALL_METRICS, defined
 
@@ -141,8 +141,7 @@ def evaluate(
         tables = [read_scores(path, each, **reading) for path, each in zip(scores, kinds, strict=True)]
     if chosen is not None:
         tables = [each.only(chosen) for each in tables]
-    if not in_order:
-        _refuse_unnamed([table, *tables])
+    refuse_lost_names(table, tables, in_order=in_order, chosen=chosen is not None)
     result = evaluate_tables(
         table,
         tables,
@@ -156,6 +155,7 @@ def evaluate(
         n_draws=draws,
         random_state=seed,
     )
+    result = replace(result, notes=(*by_position(table, tables), *result.notes))
     print(*map(visible, _shown(result)), sep="\n")
     failed, checks = False, []
     for name, limit in fail_below.items():
@@ -170,20 +170,6 @@ def evaluate(
         settings = {"truth": str(truth), "scores": [*map(str, scores)], "kind": kinds, "metric": metric, "seed": seed}
         _write(result, output, truth.stem, settings, checks, scores[0])
     return int(failed)
-
-
-def _refuse_unnamed(tables: list[Any]) -> None:
-    for table in tables:
-        if table.ids is None:
-            raise MultilabError(
-                f"{table.name}: no row identifiers: name their column with --id (in an npz the vector ids), or pass "
-                "--in-order if all files have the rows of the truth in its order"
-            )
-        if table.labels is None:
-            raise MultilabError(
-                f"{table.name}: no label names: add the vector labels, or pass --in-order if its labels are those of "
-                "the truth in their order"
-            )
 
 
 def _names(paths: tuple[Path, ...]) -> list[str]:
@@ -266,7 +252,10 @@ def decide(
     with naming_flags():
         table = read_scores(scores, known.kind, id_column=id_column, separator=separator)
     if not in_order and table.labels is None:
-        _refuse_unnamed([table])
+        raise MultilabError(
+            f"{scores}: no label names: add the vector labels, or pass --in-order if its labels are those of {rules} in "
+            "their order"
+        )
     values = table.for_labels(known.label_names, str(rules), "add it: the rules decide all of their labels")
     if output is not None and output.endswith(".npz"):
         write_npz(output, known.decide(values), known.label_names, table.ids)
