@@ -74,7 +74,7 @@ def test_decisions_are_those_of_the_thresholds(work):
     truth = pd.read_csv(work / "test.csv").set_index("id").loc[decided.index]
     value = macro_f1(truth, decided[list(truth)])
     last = json.loads((work / "outputs.json").read_text())[-1]
-    assert f"macro_f1: {value:.4f}" in last
+    assert f": {value:.4f}, limit 0.6: passed" in last
     assert value > 0.6
 
 
@@ -86,7 +86,7 @@ def test_the_page_of_the_report_has_all_parts(work):
     values = pd.read_csv(work / "reports/net/values.csv")
     found = values.set_index(["model", "metric"]).loc[("old", "macro_f1"), "value"]
     assert f"{found:.4f}" in (work / "reports/net/index.html").read_text()
-    for name in ("values", "tests", "thresholds", "calibration", "labels"):
+    for name in ("values", "tests", "gains", "calibration", "labels"):
         assert len(pd.read_csv(work / f"reports/net/{name}.csv"))
 
 
@@ -155,7 +155,7 @@ def shuffled(folder, tmp_path, monkeypatch):
 def printed_value(capsys, *arguments) -> str:
     """Return the macro F1 of the model's own decisions that an evaluation with a check prints."""
     assert main(["evaluate", *arguments, "--kind", "logits", "--draws", "20", "--fail-below", "macro_f1=0"]) == 0
-    return re.findall(r"check macro_f1: (\S+),", capsys.readouterr().out)[0]
+    return re.findall(r"check macro_f1 .*: (\S+), limit", capsys.readouterr().out)[0]
 
 
 def test_identifiers_are_never_ignored(folder, shuffled, capsys):
@@ -189,3 +189,59 @@ def test_decisions_as_a_sparse_matrix_are_read_again(work, capsys):
     assert f"{value:.4f}" in capsys.readouterr().out
     assert main(["decide", "test-logits.npz", *rules, "-o", "test-logits.npz"]) == 2
     assert main(["decide", "test-logits.npz", *rules, "-o", "decisions.html"]) == 2
+
+
+def test_identifiers_may_have_a_name_in_each_file(folder, shuffled, capsys):
+    expected = printed_value(capsys, str(folder / "truth.csv"), "logits.npz")
+    with np.load("logits.npz") as file:
+        pd.DataFrame(file["logits"], columns=file["labels"]).assign(key=file["ids"]).to_csv("scores.csv", index=False)
+    assert printed_value(capsys, "labels.csv", "scores.csv", "--id", "film,key") == expected
+    assert main(["evaluate", "labels.csv", "scores.csv", "--kind", "logits", "--id", "film,key,id"]) == 2
+    assert main(["evaluate", "labels.csv", "scores.csv", "--kind", "logits", "--id", "film"]) == 2
+    assert main(["evaluate", "labels.csv", "scores.csv", "--kind", "logits"]) == 2
+    assert "--id film" in capsys.readouterr().err
+
+
+def test_printed_commands_run_as_they_are(shuffled, capsys):
+    with np.load("logits.npz") as file:
+        pd.DataFrame(file["logits"], columns=file["labels"]).assign(key=file["ids"]).to_csv(
+            "my scores.csv", index=False
+        )
+    options = ["--kind", "logits", "--id", "film,key", "--labels", "war,crime", "--draws", "20"]
+    assert main(["evaluate", "labels.csv", "my scores.csv", *options, "--fail-below", "macro_f1=0.1", "-o", "net"]) == 0
+    (following,) = re.findall("^next: multilab (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert main(shlex.split(following)) == 0
+    decided = pd.read_csv("net/decisions.csv").set_index("key")
+    rules = json.loads(Path("net/rules.json").read_text())
+    scores = pd.read_csv("my scores.csv").set_index("key")
+    for label in rules["labels"]:
+        expected = expit(scores[label["name"]]) >= label["threshold"]
+        assert decided[label["name"]].tolist() == expected.astype(int).tolist()
+    first = Path("net/values.csv").read_text()
+    program, *words = shlex.split(json.loads(Path("net/evaluation.json").read_text())["command"])
+    Path("net/values.csv").unlink()
+    assert main(words) == 0
+    assert program == "multilab"
+    assert Path("net/values.csv").read_text() == first
+
+
+def test_probabilities_are_not_decided_by_rules_for_logits(work, capsys):
+    with np.load("test-logits.npz") as file:
+        arrays = {name: file[name] for name in ("ids", "labels")}
+        np.savez("probabilities.npz", expit(file["logits"]), **arrays)
+    assert main(["decide", "probabilities.npz", "--rules", "reports/net/rules.json"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_missing_file_is_refused_before_another_one_is_read(work, capsys):
+    Path("broken.csv").write_text("id,war\n1,x\n")
+    for files in (["broken.csv", "none.csv"], ["none.csv", "broken.csv"]):
+        assert main(["evaluate", *files]) == 2
+        assert "none.csv" in capsys.readouterr().err
+
+
+def test_without_a_common_identifier_one_of_each_file_is_shown(work, capsys):
+    assert main(["evaluate", "truth.csv", "test-logits.npz", "--kind", "logits"]) == 2
+    shown = capsys.readouterr().err
+    assert "film-0'" in shown
+    assert "film-400'" in shown

@@ -32,6 +32,7 @@ __all__ = [
     "by_position",
     "decided_table",
     "in_order_of",
+    "like_probabilities",
     "read_scores",
     "read_truth",
     "refuse_lost_names",
@@ -43,6 +44,7 @@ KINDS = ("probabilities", "logits", "decisions", "top")
 """What the numbers of a file of scores can be."""
 
 _SHOWN = 3  # rows or labels that a message names
+_FEW_SCORES = 10  # fewer do not tell logits from probabilities
 _SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npz")
 _EMPTY = ("", "NA", "N/A", "NaN", "nan", "null", "None")
 """Cells of a number that is not there."""
@@ -353,6 +355,11 @@ def _id_advice(table: LabelTable) -> str:
     if table.spare is not None:
         return f"name their column with --id {table.spare}"
     return "name their column with --id (in an npz the vector ids)"
+
+
+def like_probabilities(scores: Any) -> bool:
+    """Return whether all of more than a few scores are in [0, 1], as logits hardly ever are."""
+    return bool(scores.size >= _FEW_SCORES and scores.min() >= 0 and scores.max() <= 1)
 
 
 def by_position(truth: LabelTable, tables: Sequence[LabelTable]) -> list[str]:
