@@ -307,3 +307,10 @@ def test_probabilities_that_are_called_logits_are_noted():
     assert len(evaluate(Y, P, kind="logits").notes) == 1
     assert evaluate(Y, LOGITS, kind="logits").notes == ()
     assert evaluate(Y, P).notes == ()
+
+
+def test_tags_that_all_differ_are_not_taken_for_identifiers(tmp_path):
+    films = pd.DataFrame({"tags": ["war", "love", "war|love"], "year": [1999, 1999, 2001], "film": ["a", "b", "c"]})
+    films.to_csv(tmp_path / "films.csv", index=False)
+    assert read_truth(tmp_path / "films.csv", tags="tags").spare == "film"
+    assert read_truth(tmp_path / "films.csv", tags="tags", id_column="film").spare is None

@@ -185,7 +185,8 @@ def evaluate(
         }
         matching = {"--id": columns[1], "--separator": separator}
         options = [word for option, value in matching.items() if value is not None for word in (option, value)]
-        _write(result, output, settings, checks, [str(scores[0]), *options, *["--in-order"][: int(in_order)]])
+        options += ["--in-order"] if in_order else []
+        _write(result, output, settings, checks, [str(scores[0]), *options])
     return int(failed)
 
 
@@ -210,7 +211,7 @@ def _as_typed(ctx: click.Context) -> str:
             if value is True:
                 options.append(flag)
             else:
-                texts = [f"{key}={number:g}" for key, number in value.items()] if isinstance(value, dict) else [value]
+                texts = [f"{key}={number}" for key, number in value.items()] if isinstance(value, dict) else [value]
                 options += [word for text in texts for word in (flag, str(text))]
     return shlex.join(["multilab", str(ctx.info_name), *arguments, *options])
 

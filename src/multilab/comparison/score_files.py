@@ -151,11 +151,11 @@ def read_truth(
         table = _only(_read_npz(path, id_column), labels)
     else:
         frame, ids = _read_frame(path, id_column, texts=lambda column: column == tags)
-        spare = None if ids is not None else _spare_column(frame)
+        spare = None if ids is not None else _spare_column(frame.drop(columns=[tags], errors="ignore"))
         if tags is not None:
             _check_columns(path, frame, [tags], "--tags")
             table = _of_lists(str(path), ids, _split(path, frame[tags], separator))
-            return _only(replace(table, spare=None if spare == tags else spare), labels)
+            return _only(replace(table, spare=spare), labels)
         if labels is not None:
             _check_columns(path, frame, labels, "--labels")
             frame = frame[list(labels)]
