@@ -270,3 +270,47 @@ def test_a_model_without_scores_has_no_thresholds():
 def test_rules_are_the_ones_of_a_saved_file(tmp_path):
     rules = evaluate(Y, P, label_names=LABELS).rules["scores"]
     assert DecisionRules.load(rules.save(tmp_path / "rules.json")) == rules
+
+
+def test_labels_have_thresholds_and_intervals(monkeypatch):
+    names = ["war", "love", "crime", "space"]
+    result = evaluate(Y, LOGITS, kind="logits", label_names=names)
+    rules, own, tuned = result.rules["scores"], *result.labels.values()
+    assert own["threshold"].tolist() == [0.5] * 4
+    assert tuned["threshold"].tolist() == rules.thresholds
+    for table in (own, tuned):
+        assert ((table["f1_low"] < table["f1"]) & (table["f1"] < table["f1_high"])).all()
+    later = evaluate(Y, LOGITS, kind="logits", rules=rules, label_names=names)
+    assert later.models == ("scores + rules",)
+    assert later.labels["scores + rules"]["threshold"].tolist() == rules.thresholds
+    monkeypatch.setattr(evaluating, "_DRAWN_LABELS", 100)  # two labels of 50 draws
+    few = evaluate(Y, LOGITS, kind="logits", label_names=names).labels["scores"]
+    assert few["f1_low"].notna().tolist() == [True, True, False, False]
+    assert few["f1_low"][:2].tolist() == own["f1_low"][:2].tolist()
+    never = DecisionRules(names, [0.5, None, 0.5, 0.5], "logits")
+    ruled = evaluate(Y, LOGITS, kind="logits", rules=never, label_names=names).labels["scores + rules"]
+    assert ruled["threshold"].isna().tolist() == [False, True, False, False]
+
+
+def test_rules_know_the_rows_that_taught_them(tmp_path):
+    truth, scores = pd.DataFrame(Y, IDS, LABELS), pd.DataFrame(P, IDS, LABELS)
+    path = evaluate(truth[:120], scores).rules["scores"].save(tmp_path / "rules.json")
+    rules = DecisionRules.load(path)
+    assert len(evaluate(truth[:120][::-1], scores[:120], rules=rules).notes) == 1
+    assert evaluate(truth[120:], scores[120:], rules=rules).notes == ()
+    numbered = evaluate(pd.DataFrame(Y, columns=LABELS), pd.DataFrame(P, columns=LABELS))
+    again = evaluate(Y, P, rules=numbered.rules["scores"], label_names=LABELS)
+    assert again.notes == ()
+
+
+def test_probabilities_that_are_called_logits_are_noted():
+    assert len(evaluate(Y, P, kind="logits").notes) == 1
+    assert evaluate(Y, LOGITS, kind="logits").notes == ()
+    assert evaluate(Y, P).notes == ()
+
+
+def test_tags_that_all_differ_are_not_taken_for_identifiers(tmp_path):
+    films = pd.DataFrame({"tags": ["war", "love", "war|love"], "year": [1999, 1999, 2001], "film": ["a", "b", "c"]})
+    films.to_csv(tmp_path / "films.csv", index=False)
+    assert read_truth(tmp_path / "films.csv", tags="tags").spare == "film"
+    assert read_truth(tmp_path / "films.csv", tags="tags", id_column="film").spare is None

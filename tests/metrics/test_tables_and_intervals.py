@@ -13,6 +13,7 @@ from sklearn.metrics import multilabel_confusion_matrix
 
 from multilab import metrics
 from multilab.metrics import MetricError, bootstrap, bootstrap_difference, confusion_counts, macro_f1, per_label
+from multilab.metrics.bootstrap_intervals import label_f1_intervals
 from multilab.metrics.registry import ALL_METRICS
 
 
@@ -237,3 +238,31 @@ def test_equal_models_differ_as_rarely_as_the_level_says(name):
         found = bootstrap_difference(name, truth, *given, n_draws=199, random_state=number)
         rejected += found.p <= 0.05
     assert rejected <= binom.ppf(1 - 1e-4, 150, 0.05)
+
+
+def test_intervals_of_labels_are_those_of_each_label_alone():
+    rng = np.random.default_rng(3)
+    Y = (rng.random((60, 5)) < [0.5, 0.3, 0.1, 0.02, 0]).astype(int)
+    decisions = np.where(rng.random(Y.shape) < 0.7, Y, 1 - Y)
+    found = label_f1_intervals(Y, decisions, n_draws=200, random_state=4, level=0.9)
+    for j, ends in enumerate(found):
+        alone = bootstrap("macro_f1", Y, decisions, labels=[j], n_draws=200, random_state=4, level=0.9)
+        assert ends.tolist() == pytest.approx([alone.low, alone.high], abs=1e-12)
+    few = label_f1_intervals(Y, sp.csr_array(decisions), n_draws=200, random_state=4, level=0.9, labels=[3, 1])
+    assert few.tolist() == found[[3, 1]].tolist()
+
+
+def test_intervals_of_labels_are_over_observed_cells():
+    rng = np.random.default_rng(5)
+    Y = (rng.random((40, 3)) < 0.4).astype(float)
+    decisions = (rng.random(Y.shape) < 0.5).astype(int)
+    Y[1:, 1] = Y[:, 2] = np.nan
+    Y[0, 1] = decisions[0, 1] = 1
+    found = label_f1_intervals(Y, decisions, n_draws=100, random_state=0)
+    whole = label_f1_intervals(Y[:, :1], decisions[:, :1], n_draws=100, random_state=0)
+    assert found[0].tolist() == whole[0].tolist()
+    assert found[1].tolist() == [1, 1]  # where its only cell is drawn, it is right
+    assert np.isnan(found[2]).all()
+    for wrong in ({"level": 1.0}, {"n_draws": 1}):
+        with pytest.raises(MetricError):
+            label_f1_intervals(Y, decisions, **wrong)

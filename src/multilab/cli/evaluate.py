@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from multilab.cli.files import naming_flags
 from multilab.cli.options import COUNT, FILE, FOLDS, LEVEL, METRIC, SEED, output_option
@@ -46,7 +47,12 @@ def _file_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Match by position where a file has no row identifiers or label names (an npz of one matrix).",
         ),
         click.option("--separator", metavar="TEXT", help="Of tags and lists (default: | ; or , whichever occurs)."),
-        click.option("--id", "id_column", metavar="COLUMN", help="Column of the row identifiers (default: id)."),
+        click.option(
+            "--id",
+            "id_column",
+            metavar="COLUMN",
+            help="Column of the row identifiers (default: id); of several files also one for each: A,B.",
+        ),
     ):
         function = option(function)
     return function
@@ -73,7 +79,8 @@ def _file_options(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="METRIC=VALUE",
     multiple=True,
     callback=_limits,
-    help="Exit with 1 if the first file is below VALUE (of a loss: above); repeatable.",
+    help="Exit with 1 if the first file is below VALUE (of a loss: above), by the decisions of --rules, else by its "
+    "own ones; repeatable.",
 )
 @click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Significance level of the tests.")
 @click.option("--cv", type=FOLDS, default=5, show_default=True, help="Folds of the cross-fitted thresholds.")
@@ -120,29 +127,31 @@ def evaluate(
     evaluate.
     """
     from multilab.comparison.evaluating import METRICS, evaluate_tables
-    from multilab.comparison.score_files import KINDS, read_scores, read_truth
+    from multilab.comparison.score_files import KINDS, by_position, read_scores, read_truth, refuse_lost_names
     from multilab.decision import DecisionRules
     from multilab.metrics.registry import ALL_METRICS, defined
 
-    kinds = comma_separated(kind)
-    kinds = kinds * len(scores) if len(kinds) == 1 else kinds
-    if len(kinds) != len(scores):
-        raise click.UsageError(f"--kind names {len(kinds)} kinds for {len(scores)} files of scores.")
+    kinds = _for_each("--kind", kind, len(scores), "files of scores")
+    columns = _for_each("--id", id_column, 1 + len(scores), "files (TRUTH is the first one)")
     for name in kinds:
         if name not in KINDS:
             raise click.UsageError(f"--kind: {unknown_name('kind', name, KINDS)}.")
     for name in (metric, *fail_below):
         if name not in ALL_METRICS:
             raise MultilabError(unknown_name("metric", name, ALL_METRICS))
-    reading: dict[str, Any] = {"id_column": id_column, "separator": separator}
+    for path in (truth, *scores):
+        path.stat()  # a missing file is refused before the others are parsed
+    known = None if rules is None else DecisionRules.load(rules)
     chosen = comma_separated(labels) if labels else None
     with naming_flags():
-        table = read_truth(truth, tags=tags, labels=chosen, **reading)
-        tables = [read_scores(path, each, **reading) for path, each in zip(scores, kinds, strict=True)]
+        table = read_truth(truth, id_column=columns[0], tags=tags, labels=chosen, separator=separator)
+        tables = [
+            read_scores(path, each, id_column=column, separator=separator)
+            for path, each, column in zip(scores, kinds, columns[1:], strict=True)
+        ]
     if chosen is not None:
         tables = [each.only(chosen) for each in tables]
-    if not in_order:
-        _refuse_unnamed([table, *tables])
+    refuse_lost_names(table, tables, in_order=in_order, chosen=chosen is not None)
     result = evaluate_tables(
         table,
         tables,
@@ -150,12 +159,13 @@ def evaluate(
         names=_names(scores),
         metric=metric,
         metrics=dict.fromkeys([*METRICS, *fail_below]),
-        rules=None if rules is None else DecisionRules.load(rules),
+        rules=known,
         cv=cv,
         alpha=level,
         n_draws=draws,
         random_state=seed,
     )
+    result = replace(result, notes=(*by_position(table, tables), *result.notes))
     print(*map(visible, _shown(result)), sep="\n")
     failed, checks = False, []
     for name, limit in fail_below.items():
@@ -164,26 +174,46 @@ def evaluate(
         failed |= not passed
         side = "below" if defined(name).direction == "max" else "above"
         outcome = "passed" if passed else f"FAILED, it is {side} {limit:g}"
-        checks.append(f"check {name}: {value:.4f}, limit {limit:g}: {outcome}")
+        decided = "the model's own decisions" if rules is None else f"decided by {rules}"
+        what = f"{name} ({decided})" if defined(name).needs == "decisions" else name
+        checks.append(f"check {what}: {value:.4f}, limit {limit:g}: {outcome}")
     print(*checks, sep="\n", end="\n" if checks else "")
     if output is not None:
-        settings = {"truth": str(truth), "scores": [*map(str, scores)], "kind": kinds, "metric": metric, "seed": seed}
-        _write(result, output, truth.stem, settings, checks, scores[0])
+        settings = {
+            "command": _as_typed(click.get_current_context()),
+            **{"truth": str(truth), "scores": [*map(str, scores)], "kind": kinds, "metric": metric, "seed": seed},
+        }
+        matching = {"--id": columns[1], "--separator": separator}
+        options = [word for option, value in matching.items() if value is not None for word in (option, value)]
+        options += ["--in-order"] if in_order else []
+        _write(result, output, settings, checks, [str(scores[0]), *options])
     return int(failed)
 
 
-def _refuse_unnamed(tables: list[Any]) -> None:
-    for table in tables:
-        if table.ids is None:
-            raise MultilabError(
-                f"{table.name}: no row identifiers: name their column with --id (in an npz the vector ids), or pass "
-                "--in-order if all files have the rows of the truth in its order"
-            )
-        if table.labels is None:
-            raise MultilabError(
-                f"{table.name}: no label names: add the vector labels, or pass --in-order if its labels are those of "
-                "the truth in their order"
-            )
+def _for_each(option: str, text: str | None, n: int, of_what: str) -> list[Any]:
+    """Return the values ``a,b`` of an option, one for each of n files; a single one is for all of them."""
+    values: list[Any] = comma_separated(text) if text else [None]
+    if len(values) not in (1, n):
+        raise click.UsageError(f"{option} has {len(values)} values for {n} {of_what}.")
+    return values * n if len(values) == 1 else values
+
+
+def _as_typed(ctx: click.Context) -> str:
+    """Return the command with its arguments and the options that were given."""
+    arguments, options = [], []
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        value = ctx.params.get(name)
+        if isinstance(parameter, click.Argument):
+            arguments += [str(each) for each in (value if isinstance(value, tuple) else (value,))]
+        elif ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            flag = max(parameter.opts, key=len)
+            if value is True:
+                options.append(flag)
+            else:
+                texts = [f"{key}={number}" for key, number in value.items()] if isinstance(value, dict) else [value]
+                options += [word for text in texts for word in (flag, str(text))]
+    return shlex.join(["multilab", str(ctx.info_name), *arguments, *options])
 
 
 def _names(paths: tuple[Path, ...]) -> list[str]:
@@ -199,7 +229,8 @@ def _shown(result: Any) -> list[str]:
     return str(replace(result, board=replace(board, directions=few))).splitlines()
 
 
-def _write(result: Any, folder: Path, title: str, settings: dict[str, Any], checks: list[str], first: Path) -> None:
+def _write(result: Any, folder: Path, settings: dict[str, Any], checks: list[str], first: list[str]) -> None:
+    """Write the files of an evaluation; ``first`` is the first file of scores and the options that read it."""
     from multilab.core.numbers import finite  # imports NumPy, which help does without
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -212,7 +243,7 @@ def _write(result: Any, folder: Path, title: str, settings: dict[str, Any], chec
         "rows": result.n_rows,
         "values": [finite(row) for row in result.values.to_dict("records")],
         "tests": [finite(row) for row in result.tests.to_dict("records")],
-        "thresholds": [finite(row) for row in result.gains.to_dict("records")],
+        "gains": [finite(row) for row in result.gains.to_dict("records")],
         "over_assigned": {
             name: [finite(label._asdict()) for label in labels] for name, labels in result.board.over_assigned.items()
         },
@@ -223,13 +254,15 @@ def _write(result: Any, folder: Path, title: str, settings: dict[str, Any], chec
     if rules := result.rules.get(result.models[0]):
         rules.save(folder / RULES)
         files.append(RULES)
-        commands.append(shlex.join(["multilab", "decide", str(first), "--rules", str(folder / RULES)]))
+        target = ["--rules", str(folder / RULES), "-o", str(folder / "decisions.csv")]
+        commands.append(shlex.join(["multilab", "decide", *first, *target]))
     print(*(f"next: {line}" for line in commands), sep="\n", end="\n" if commands else "")
     if missing := [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]:
         print(f"{folder} has no page: {pip_install(*missing)}", file=sys.stderr)
         return
     from multilab.reports.evaluation_page import write_evaluation_page
 
+    title = ", ".join(result.models)
     print(
         write_evaluation_page(result, folder, title, files=files, commands=commands, checks=checks, settings=settings)
     )
@@ -258,7 +291,7 @@ def decide(
     has the decisions as a sparse matrix, with the vectors ids and labels.
     """
     from multilab.cli.models import WRITERS, check_output, save_table
-    from multilab.comparison.score_files import decided_table, read_scores, write_npz
+    from multilab.comparison.score_files import decided_table, like_probabilities, read_scores, write_npz
     from multilab.decision import DecisionRules
 
     check_output(output, scores, rules, extensions=(*WRITERS, ".npz"))
@@ -266,7 +299,20 @@ def decide(
     with naming_flags():
         table = read_scores(scores, known.kind, id_column=id_column, separator=separator)
     if not in_order and table.labels is None:
-        _refuse_unnamed([table])
+        raise MultilabError(
+            f"{scores}: no label names: add the vector labels, or pass --in-order if its labels are those of {rules} "
+            "in their order"
+        )
+    if known.kind == "logits" and like_probabilities(table.values):
+        raise MultilabError(
+            f"{scores}: all scores are in [0, 1], as probabilities are, and {rules} is for logits: write logits, or "
+            "learn rules with --kind probabilities"
+        )
+    if not table.open_ended and table.spare is None:
+        n_labels = table.values.shape[1]
+        table = table.only(known.label_names)
+        if left := n_labels - table.values.shape[1]:
+            print(f"{scores}: {left} labels are not in {rules} and were left out", file=sys.stderr)
     values = table.for_labels(known.label_names, str(rules), "add it: the rules decide all of their labels")
     if output is not None and output.endswith(".npz"):
         write_npz(output, known.decide(values), known.label_names, table.ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from multilab.comparison.board import board_of, summed
 from multilab.comparison.decisions import CALIBRATION_METRICS, guarded_decisions, objective_of, tuned_name
 from multilab.comparison.errors import ComparisonError
-from multilab.comparison.score_files import LabelTable, in_order_of, table_of
+from multilab.comparison.score_files import LabelTable, in_order_of, like_probabilities, table_of
+from multilab.core.digests import json_digest
 from multilab.core.messages import unknown_name
 from multilab.core.numbers import whole_number
 from multilab.core.text import listed
@@ -21,6 +22,7 @@ from multilab.decision import DecisionRules
 from multilab.decision.calibrated import beta_coefficients
 from multilab.decision.rules import unit_scores
 from multilab.metrics import bootstrap, bootstrap_difference, per_label
+from multilab.metrics.bootstrap_intervals import label_f1_intervals
 from multilab.metrics.registry import ALL_METRICS, defined
 from multilab.model_selection import IterativeStratifiedKFold
 from multilab.statistics import Leaderboard, holm
@@ -36,6 +38,7 @@ _LABEL_BY_LABEL = ("macro_f1", "hamming_loss")  # objectives whose thresholds of
 _BLOCK_CELLS = 2**24  # of a dense block of labels
 _DENSE_CELLS = 2**24  # a larger sparse matrix stays sparse
 _DRAWN_CELLS = 2**30  # cells x draws up to which metrics of scores, which are ranked again in each draw, have intervals
+_DRAWN_LABELS = 2**23  # labels x draws up to which F1 of each label has an interval: 64 MB, and a second
 _FEW_ROWS = 20
 
 
@@ -59,7 +62,9 @@ class Evaluation:
         Columns model, scores ("as predicted" or "beta"), metric, value: probabilities as they are, and after
         cross-fitted calibration.
     labels : dict of str to DataFrame
-        `multilab.metrics.per_label` of each row of the board.
+        `multilab.metrics.per_label` of each row of the board, with ``f1_low`` and ``f1_high``: the interval of F1, of
+        the most frequent labels where there are thousands. ``threshold`` is on the scale of probabilities, before
+        calibration; that of a row ``<model> + thresholds`` is the one learned on all rows, as in ``rules``.
     rules : dict of str to DecisionRules
         Of each model that has scores: thresholds and calibration learned on all rows.
     left_out : dict of str to str
@@ -93,7 +98,7 @@ class Evaluation:
         return {
             "values": self.values,
             "tests": self.tests,
-            "thresholds": self.gains,
+            "gains": self.gains,
             "calibration": self.calibration,
             "labels": pd.concat(labels, ignore_index=True),
         }
@@ -176,7 +181,8 @@ def evaluate(
     metrics : iterable of str
         Further metrics.
     rules : DecisionRules, optional
-        Decide by these rules, which were learned on other rows; no thresholds are tuned then.
+        Decide by these rules, which were learned on other rows; no thresholds are tuned then, and models are called
+        ``<model> + rules``.
     cv : int, default=5
         Folds of the cross-fitted thresholds and calibration: what decides a row was learned from the other folds.
     alpha : float, default=0.05
@@ -261,6 +267,7 @@ class _Model:
     scores: Any
     decisions: Any
     probabilities: bool
+    thresholds: Any = np.nan
 
     def given(self, metric: str) -> Any:
         """Return what a metric is computed from; None if the model has no such thing."""
@@ -295,6 +302,14 @@ def evaluate_tables(
     Y, n_labels = _small(truth.values), truth.values.shape[1]
     label_names = [str(label) for label in (range(n_labels) if truth.labels is None else truth.labels)]
     models = [_model(*each, rules, label_names) for each in zip(names, kinds, map(_small, matched), strict=True)]
+    rows_digest = _digest(truth.ids)
+    if rules is not None and rules.rows and rules.rows == rows_digest:
+        notes.append("the rules were learned from rows with these identifiers: the values are too good for new rows")
+    notes += [
+        f"{table.name}: all logits are in [0, 1], as if they were probabilities: their decisions would be wrong"
+        for table, kind in zip(tables, kinds, strict=True)
+        if kind == "logits" and like_probabilities(table.values)
+    ]
     if len(tables) and Y.shape[0] < _FEW_ROWS:
         notes.append(f"{Y.shape[0]} rows: intervals are wide, and their level is not exact")
     learned: dict[str, DecisionRules] = {}
@@ -312,8 +327,11 @@ def evaluate_tables(
             left_out[model.name] = f"{Y.shape[0]} rows are too few for {cv} folds"
             continue
         decisions, probabilities = _cross_fitted(model, Y, label_names, objective, cv, random_state)
-        tuned[model.name] = _Model(tuned_name(model.name), model.kind, model.scores, decisions, model.probabilities)
-        learned[model.name] = learned_rules(model.scores, Y, label_names, model.kind, objective)
+        of_all = learned_rules(model.scores, Y, label_names, model.kind, objective)
+        learned[model.name] = replace(of_all, rows=rows_digest)
+        tuned[model.name] = replace(
+            model, name=tuned_name(model.name), decisions=decisions, thresholds=of_all.thresholds
+        )
         if probabilities is not None:
             both = {"as predicted": model.scores, "beta": probabilities}
             calibration += [
@@ -327,7 +345,7 @@ def evaluate_tables(
         [(row.name, name, *_measured(name, Y, row, options)) for row in rows for name in wanted],
         columns=["model", "metric", "value", "low", "high"],
     )
-    labels = {row.name: per_label(Y, row.scores, row.decisions, label_names=label_names) for row in rows}
+    labels = {row.name: _label_table(Y, row, label_names, options) for row in rows}
     counts = ["label", "observed", "count", "predicted"]
     board = board_of(
         values[["model", "metric", "value"]]
@@ -432,10 +450,27 @@ def _model(name: str, kind: str, values: Any, rules: DecisionRules | None, label
         if rules.kind != kind:
             raise ComparisonError(f"{name}: the rules are for {rules.kind}, the scores are {kind}")
         ordered = rules.for_labels(label_names)
-        return _Model(name, kind, ordered.unit_scores(values), ordered.decide(values), kind != "top")
+        scores, decisions = ordered.unit_scores(values), ordered.decide(values)
+        return _Model(f"{name} + rules", kind, scores, decisions, kind != "top", ordered.thresholds)
     scores = unit_scores(values, kind, len(label_names))
     decisions = scores > 0 if kind == "top" else scores >= 0.5  # all listed labels are assigned
-    return _Model(name, kind, scores, decisions.astype(np.uint8), kind != "top")
+    limit = np.nan if kind == "top" else 0.5
+    return _Model(name, kind, scores, decisions.astype(np.uint8), kind != "top", limit)
+
+
+def _label_table(Y: Any, row: _Model, label_names: Sequence[str], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the metrics of each label, with intervals of F1 of the most frequent labels."""
+    table = per_label(Y, row.scores, row.decisions, label_names=label_names)
+    table["threshold"] = np.asarray(row.thresholds, dtype=float)  # None, a label that is never assigned, is NaN
+    most = max(1, _DRAWN_LABELS // options["n_draws"])
+    frequent = table["count"].sort_values(ascending=False, kind="stable").index[:most].sort_values()
+    ends = np.full((len(table), 2), np.nan)
+    chosen = None if len(frequent) == len(table) else list(frequent)
+    ends[frequent] = label_f1_intervals(Y, row.decisions, labels=chosen, **options)
+    after = table.columns.get_loc("f1") + 1
+    table.insert(after, "f1_low", ends[:, 0])
+    table.insert(after + 1, "f1_high", ends[:, 1])
+    return table
 
 
 def _measured(metric: str, Y: Any, row: _Model, options: Mapping[str, Any]) -> tuple[float, float, float]:
@@ -483,6 +518,13 @@ def _tests(
     table = pd.DataFrame(rows, columns=["model", "against", "metric", "advantage", "low", "high", "p"])
     table["p_holm"] = holm(table["p"].tolist()) if len(table) else []
     return table.assign(differs=table["p_holm"].astype(float) <= alpha)
+
+
+def _digest(ids: pd.Index | None) -> str:
+    """Return a digest of row identifiers in any order; empty where rows have none, or only numbers from 0."""
+    if ids is None or isinstance(ids, pd.RangeIndex):
+        return ""
+    return json_digest(sorted(map(str, ids)))
 
 
 def _small(values: Any) -> Any:

@@ -29,10 +29,13 @@ from multilab.decision import DecisionRules
 __all__ = [
     "KINDS",
     "LabelTable",
+    "by_position",
     "decided_table",
     "in_order_of",
+    "like_probabilities",
     "read_scores",
     "read_truth",
+    "refuse_lost_names",
     "table_of",
     "write_npz",
 ]
@@ -41,6 +44,7 @@ KINDS = ("probabilities", "logits", "decisions", "top")
 """What the numbers of a file of scores can be."""
 
 _SHOWN = 3  # rows or labels that a message names
+_FEW_SCORES = 10  # fewer do not tell logits from probabilities
 _SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npz")
 _EMPTY = ("", "NA", "N/A", "NaN", "nan", "null", "None")
 """Cells of a number that is not there."""
@@ -59,6 +63,8 @@ class LabelTable:
     ids, labels : Index or None
     open_ended : bool
         A label that the table does not name is one that no row has: of tags and of lists of labels.
+    spare : str, optional
+        Column of a file without identifiers that could hold them: its values all differ.
     """
 
     name: str
@@ -66,6 +72,7 @@ class LabelTable:
     ids: pd.Index | None = None
     labels: pd.Index | None = None
     open_ended: bool = False
+    spare: str | None = None
 
     def only(self, labels: Sequence[str]) -> LabelTable:
         """Return the table without the labels that are not among some."""
@@ -99,9 +106,11 @@ class LabelTable:
         wanted = pd.Index(list(labels), dtype=object)
         unknown = self.labels.difference(wanted, sort=False)
         if len(unknown):
+            step = "rename or remove the column"
+            if self.spare in unknown:
+                step = f"rename or remove the column, or name that of the row identifiers with --id {self.spare}"
             raise ComparisonError(
-                f"{self.name}: {_shown(unknown)} is no label of {owner}, which has {_shown(wanted)}: rename or remove "
-                "the column"
+                f"{self.name}: {_shown(unknown)} is no label of {owner}, which has {_shown(wanted)}: {step}"
             )
         columns = self.labels.get_indexer(wanted)
         if (columns < 0).any() and not self.open_ended:
@@ -142,13 +151,15 @@ def read_truth(
         table = _only(_read_npz(path, id_column), labels)
     else:
         frame, ids = _read_frame(path, id_column, texts=lambda column: column == tags)
+        spare = None if ids is not None else _spare_column(frame.drop(columns=[tags], errors="ignore"))
         if tags is not None:
             _check_columns(path, frame, [tags], "--tags")
-            return _only(_of_lists(str(path), ids, _split(path, frame[tags], separator)), labels)
+            table = _of_lists(str(path), ids, _split(path, frame[tags], separator))
+            return _only(replace(table, spare=spare), labels)
         if labels is not None:
             _check_columns(path, frame, labels, "--labels")
             frame = frame[list(labels)]
-        table = _numbers(path, frame, ids, holes=True)
+        table = replace(_numbers(path, frame, ids, holes=True), spare=spare)
     _check_binary(table, f"name label columns with --labels, or a column of tags with --tags (rows of {path})")
     return table
 
@@ -194,7 +205,8 @@ def read_scores(
                 )
             table = _of_lists(str(path), ids, _split(path, frame.iloc[:, 0], separator), ranked=True)
         else:
-            table = _numbers(path, frame, ids)
+            spare = None if ids is not None else _spare_column(frame)
+            table = replace(_numbers(path, frame, ids), spare=spare)
     return _checked(table, kind)
 
 
@@ -274,9 +286,15 @@ def in_order_of(truth: LabelTable, tables: Sequence[LabelTable]) -> tuple[LabelT
         if truth.ids is not None and table.ids is not None:
             rows = table.ids.get_indexer(truth.ids)
             if (rows < 0).any():
+                absent = truth.ids[rows < 0]
+                if len(absent) == len(rows):
+                    raise ComparisonError(
+                        f"{table.name}: no row has an identifier of {truth.name}: one is {_shown(table.ids[:1])}, in "
+                        f"{truth.name} {_shown(absent[:1])}: give both files the same identifiers"
+                    )
                 raise ComparisonError(
-                    f"{table.name}: no scores of {(rows < 0).sum()} of {len(rows)} rows of {truth.name}, such as "
-                    f"{_shown(truth.ids[rows < 0])}: score these rows, or leave them out of {truth.name}"
+                    f"{table.name}: no scores of {len(absent)} of {len(rows)} rows of {truth.name}, such as "
+                    f"{_shown(absent)}: score these rows, or leave them out of {truth.name}"
                 )
             if left := len(table.ids) - len(rows):
                 notes.append(f"{table.name}: {left} rows are not in {truth.name} and were left out")
@@ -291,6 +309,78 @@ def in_order_of(truth: LabelTable, tables: Sequence[LabelTable]) -> tuple[LabelT
             matched = replace(matched, labels=None)
         values.append(matched.for_labels(names, truth.name, "add it, or name the labels to evaluate with --labels"))
     return truth, values, notes
+
+
+def refuse_lost_names(truth: LabelTable, tables: Sequence[LabelTable], *, in_order: bool, chosen: bool = False) -> None:
+    """Refuse files without names, and with ``in_order`` those whose names would be ignored.
+
+    Parameters
+    ----------
+    truth : LabelTable
+    tables : sequence of LabelTable
+    in_order : bool
+        Match by position where a file has no names.
+    chosen : bool
+        The user has given the labels in the order of the columns.
+
+    Raises
+    ------
+    ComparisonError
+    """
+    everything = (truth, *tables)
+    for table in everything:
+        if table.labels is None and truth.open_ended and not chosen:
+            raise ComparisonError(
+                f"{table.name}: no label names, and the tags of {truth.name} have no order: add the vector labels, or "
+                "name the labels in the order of its columns: --labels A,B --in-order"
+            )
+        named = next((other for other in everything if other.ids is not None), None)
+        if table.ids is None and named is not None and (table is truth or table.spare):
+            raise ComparisonError(
+                f"{table.name}: no row identifiers, and those of {named.name} would be ignored: {_id_advice(table)}"
+            )
+        if table.ids is None and not in_order:
+            raise ComparisonError(
+                f"{table.name}: no row identifiers: {_id_advice(table)}, or pass --in-order if all files have the rows "
+                "of the truth in its order"
+            )
+        if table.labels is None and not in_order:
+            raise ComparisonError(
+                f"{table.name}: no label names: add the vector labels, or pass --in-order if its labels are those of "
+                "the truth in their order"
+            )
+
+
+def _id_advice(table: LabelTable) -> str:
+    if table.spare is not None:
+        return f"name their column with --id {table.spare}"
+    return "name their column with --id (in an npz the vector ids)"
+
+
+def like_probabilities(scores: Any) -> bool:
+    """Return whether all of more than a few scores are in [0, 1], as logits hardly ever are."""
+    return bool(scores.size >= _FEW_SCORES and scores.min() >= 0 and scores.max() <= 1)
+
+
+def by_position(truth: LabelTable, tables: Sequence[LabelTable]) -> list[str]:
+    """Return a note on each table whose rows or labels are matched with the truth by position."""
+    notes = []
+    for table in tables:
+        if truth.ids is None or table.ids is None:
+            notes.append(f"{table.name}: rows are matched by position")
+        if truth.labels is None or table.labels is None:
+            notes.append(f"{table.name}: labels are matched by position")
+    return notes
+
+
+def _spare_column(frame: pd.DataFrame) -> str | None:
+    """Return the first column that could hold identifiers: texts or whole numbers that all differ."""
+    for name in frame:
+        cells = frame[name]
+        kind = pd.api.types.infer_dtype(cells, skipna=False)
+        if len(cells) > 2 and kind in ("string", "integer") and cells.is_unique:
+            return str(name)
+    return None
 
 
 def _columns(table: LabelTable, numbers: np.ndarray) -> Any:
@@ -351,9 +441,8 @@ def _read_npz(path: Path, id_column: str | None) -> LabelTable:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, zipfile.BadZipFile) as error:
         raise ComparisonError(f"{path}: it is no readable npz file ({excerpt(printable(str(error)), 120)})") from None
-    names = {id_column or "id", "ids"}
-    vectors = {name: array for name, array in arrays.items() if array.ndim == 1 and name in (*names, "labels")}
-    ids = next((vectors[name] for name in names if name in vectors), None)
+    vectors = {name: array for name, array in arrays.items() if array.ndim == 1}
+    ids = next((vectors[name] for name in (id_column or "id", "ids") if name in vectors), None)
     if set(arrays) >= _CSR:
         layout = arrays["format"].item().decode("ascii", "replace") if "format" in arrays else "csr"
         kind: Any = {"csr": sp.csr_array, "csc": sp.csc_array}.get(layout)
@@ -375,8 +464,12 @@ def _read_npz(path: Path, id_column: str | None) -> LabelTable:
         matrix = arrays[matrices[0]]
         if matrix.dtype.kind not in "biuf":
             raise ComparisonError(f"{path}: {matrices[0]} holds {matrix.dtype}, not numbers")
+    labels = vectors.get("labels")
+    if labels is None:  # other libraries' names of the same vector, unless it is something else
+        alike = [vectors[name] for name in ("classes", "label_names") if name in vectors]
+        labels = next((vector for vector in alike if len(vector) == matrix.shape[1]), None)
     found = {}
-    for axis, (what, vector) in enumerate((("ids", ids), ("labels", vectors.get("labels")))):
+    for axis, (what, vector) in enumerate((("ids", ids), ("labels", labels))):
         if vector is not None and len(vector) != matrix.shape[axis]:
             raise ComparisonError(f"{path}: {len(vector)} {what} for a matrix of shape {matrix.shape}")
         found[what] = None if vector is None else pd.Index(vector.astype(str), dtype=object)
@@ -396,6 +489,8 @@ def _numbers(path: Path, frame: pd.DataFrame, ids: pd.Index | None, holes: bool 
             cell = frame[name].iloc[row]
             held = "is empty" if pd.isna(cell) else f"holds {excerpt(str(cell), 30)!r}, not a number"
             advice = "name label columns with --labels, or a column of tags with --tags" if holes else "correct it"
+            if ids is None and _spare_column(frame[[name]]) is not None:
+                advice = f"if it holds the row identifiers, name it with --id {name}"
             raise ComparisonError(f"{path}: row {_row(ids, row)}, column {name!r} {held}: {advice}")
         columns.append(numbers)
     return LabelTable(str(path), np.column_stack(columns), ids, pd.Index(frame.columns, dtype=object))
@@ -515,7 +610,7 @@ def _checked(table: LabelTable, kind: str) -> LabelTable:
         _check_binary(table, "decisions are 0 or 1; for scores name another kind")
     elif (wrong := (values < 0) | (values > 1)).any():
         where, value = _first(table, wrong)
-        advice = "name the kind logits if scores are log-odds" if kind == "probabilities" else "ranks are in [0, 1]"
+        advice = "log-odds are of the kind logits" if kind == "probabilities" else "ranks are in [0, 1]"
         raise ComparisonError(f"{table.name}: {where} is {value:g}, not in [0, 1]: {advice}")
     return table
 

@@ -49,6 +49,8 @@ class DecisionRules:
         Metric that the thresholds were tuned for.
     n_rows : int
         Number of rows that they were learned from.
+    rows : str
+        Digest of the identifiers of these rows; empty if they had none.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class DecisionRules:
     calibration: Sequence[Sequence[float]] = ()
     objective: str = "macro_f1"
     n_rows: int = 0
+    rows: str = ""
     _limits: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -189,6 +192,7 @@ class DecisionRules:
                 calibration if any(calibration) else (),
                 str(content["objective"]),
                 int(content["n_rows"]),
+                str(content.get("rows", "")),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:  # MethodError is a ValueError
             reason = f"no field {error}" if isinstance(error, KeyError) else str(error)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from multilab.core.numbers import whole_number
 from multilab.core.tables import table_values
 from multilab.metrics.conventions import Conventions, resolve
-from multilab.metrics.decision_counts import DecisionCounts, SetSizes, count_decisions
+from multilab.metrics.decision_counts import DecisionCounts, SetSizes, count_decisions, safe_ratio
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Decisions, blocks, without_tags
 from multilab.metrics.label_ranks import Ranking
@@ -20,7 +20,7 @@ from multilab.metrics.label_sets import LabelSets, checked_weights, observed_onl
 from multilab.metrics.own_metrics import is_scorer
 from multilab.metrics.registry import defined, measure
 
-__all__ = ["BootstrapDifference", "BootstrapInterval", "bootstrap", "bootstrap_difference"]
+__all__ = ["BootstrapDifference", "BootstrapInterval", "bootstrap", "bootstrap_difference", "label_f1_intervals"]
 
 _WEIGHT_CELLS = 1 << 22  # weights of the rows in as many draws as are counted at once
 
@@ -213,6 +213,70 @@ def bootstrap_difference(
     return BootstrapDifference(*interval, p=min(1.0, 2 * float(rarer + 1) / (defined_draws.size + 1)))
 
 
+def label_f1_intervals(
+    Y: Any,
+    decisions: Any,
+    conventions: str | Conventions = "default",
+    *,
+    level: float = 0.95,
+    n_draws: int = 1000,
+    random_state: int | np.random.Generator | None = None,
+    labels: Any = None,
+) -> np.ndarray:
+    """Return percentile intervals of the F1 of each label over resampled instances.
+
+    The draws are those of `bootstrap` with the same seed. Memory is ``n_draws`` numbers per label.
+
+    Parameters
+    ----------
+    Y : array-like or sparse, shape (n_rows, n_labels)
+        True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
+    decisions : array-like or sparse, shape (n_rows, n_labels)
+        Predicted labels, 0/1.
+    conventions, level, n_draws, random_state, labels
+        As for `bootstrap`.
+
+    Returns
+    -------
+    ndarray of shape (n_labels, 2)
+        Ends of the interval, for each of ``labels``; NaN where no cell of a label was observed. Draws without an
+        observed cell of a label are left out.
+
+    Raises
+    ------
+    MetricError
+        As for `bootstrap`.
+
+    Examples
+    --------
+    >>> from multilab.metrics.bootstrap_intervals import label_f1_intervals
+    >>> Y = [[1, 0], [0, 1], [1, 1], [0, 0]] * 25
+    >>> decisions = [[1, 0], [1, 1], [1, 0], [0, 0]] * 25
+    >>> label_f1_intervals(Y, decisions, random_state=0).round(2)
+    array([[0.71, 0.87],
+           [0.53, 0.78]])
+    """
+    if not 0 < level < 1:
+        raise MetricError(f"`level` must be in (0, 1), got {level}")
+    n_draws = whole_number(n_draws, "n_draws", 2, MetricError)
+    truth = LabelSets(Y, "Y", None, None, labels)
+    found = np.full((truth.shape[1], 2), np.nan)
+    seen = np.arange(len(found)) if truth.observed is None else np.flatnonzero(truth.observed.sizes[1])
+    truth, given = observed_only(truth, truth.chosen(Decisions(decisions), "decisions"))
+    parts, both_empty = _label_parts(truth, given), resolve(conventions).macro_both_empty
+    drawn = []
+    for _, times in _drawn_times(np.random.default_rng(random_state), truth.shape[0], n_draws):
+        true, predicted, hits, *observed = ((part.T @ times.T).T for part in parts)
+        f1 = safe_ratio(2 * hits, true + predicted, both_empty)
+        drawn.append(np.where(observed[0] > 0, f1, np.nan) if observed else f1)
+    values, ends = np.concatenate(drawn), [(1 - level) / 2, (1 + level) / 2]
+    partly = np.isnan(values).any(axis=0)  # the quantile that skips NaN is slow
+    for part, quantile in ((~partly, np.quantile), (partly, np.nanquantile)):
+        if part.any():
+            found[seen[part]] = quantile(values[:, part], ends, axis=0).T
+    return found
+
+
 def _drawn_values(
     metric: str | Callable[..., float],
     Y: Any,
@@ -298,21 +362,12 @@ def _drawn_counts(
     truth: LabelSets, decisions: Decisions, counts: DecisionCounts, rng: np.random.Generator, n_draws: int
 ) -> Iterator[DecisionCounts]:
     """Yield the counts of each draw: rows are selected, labels summed with the number of times that a row is drawn."""
-    n_rows, n_labels = truth.shape
-    labels = truth.to_csr().astype(np.int64)
-    predicted = sp.vstack([sp.csr_array(decisions.rows(*part)) for part in blocks(n_rows, n_labels)], format="csr")
-    predicted = predicted.astype(np.int64)
-    parts = [labels, predicted, labels.multiply(predicted).tocsr()]
+    n_rows = truth.shape[0]
+    parts = _label_parts(truth, decisions)
     lengths = np.broadcast_to(truth.row_lengths, n_rows)
-    if truth.observed is not None:
-        seen = [sp.csr_array(truth.observed.rows(*part)) for part in blocks(n_rows, n_labels)]
-        parts.append(sp.vstack(seen, format="csr").astype(np.int64))
     row_weights = truth.weights
     of_rows = tuple(getattr(counts.by_row, field.name) for field in fields(SetSizes))
-    step = max(1, _WEIGHT_CELLS // n_rows)
-    for first in range(0, n_draws, step):
-        lines = rng.integers(0, n_rows, (min(step, n_draws - first), n_rows))
-        times = np.stack([np.bincount(drawn, minlength=n_rows) for drawn in lines])
+    for lines, times in _drawn_times(rng, n_rows, n_draws):
         weights: Any = times if row_weights is None else times * row_weights
         sums = [(part.T @ weights.T).T for part in parts]
         numbers = sums if row_weights is None else [(part.T @ times.T).T for part in parts]
@@ -333,3 +388,24 @@ def _drawn_counts(
                 yield DecisionCounts(shape, rows, of_labels, int(cells.sum()))
             else:
                 yield DecisionCounts(shape, rows, of_labels, row_weights[drawn] @ cells, row_weights[drawn])
+
+
+def _label_parts(truth: LabelSets, decisions: Decisions) -> list[Any]:
+    """Return the cells that are true, predicted and both, and those that were observed unless all were."""
+    n_rows, n_labels = truth.shape
+    labels = truth.to_csr().astype(np.int64)
+    predicted = sp.vstack([sp.csr_array(decisions.rows(*part)) for part in blocks(n_rows, n_labels)], format="csr")
+    predicted = predicted.astype(np.int64)
+    parts = [labels, predicted, labels.multiply(predicted).tocsr()]
+    if truth.observed is not None:
+        seen = [sp.csr_array(truth.observed.rows(*part)) for part in blocks(n_rows, n_labels)]
+        parts.append(sp.vstack(seen, format="csr").astype(np.int64))
+    return parts
+
+
+def _drawn_times(rng: np.random.Generator, n_rows: int, n_draws: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the rows of some draws, and how often each row is drawn: a line per draw."""
+    step = max(1, _WEIGHT_CELLS // n_rows)
+    for first in range(0, n_draws, step):
+        lines = rng.integers(0, n_rows, (min(step, n_draws - first), n_rows))
+        yield lines, np.stack([np.bincount(drawn, minlength=n_rows) for drawn in lines])

@@ -22,7 +22,18 @@ from multilab.core.text import BETTER, listed
 from multilab.metrics import over_assigned
 from multilab.metrics.registry import defined
 from multilab.reports.figures.figure import Figure
-from multilab.reports.figures.style import COLD, INK, PALE, SOFT, WARM, decades, new_axes, style_axes, styled
+from multilab.reports.figures.style import (
+    COLD,
+    INK,
+    PALE,
+    SOFT,
+    WARM,
+    decades,
+    new_axes,
+    plain_labels,
+    style_axes,
+    styled,
+)
 from multilab.reports.page import flat, write_page
 from multilab.reports.tables.entry import number, thousands
 from multilab.statistics import Leaderboard
@@ -34,6 +45,8 @@ _OF_SPLITS = (
     "Dots: the splits. Bar: mean. Line: 95 % interval with the variance of the corrected resampled t test. The "
     "splits are the same for all methods: whether two of them differ is for the tests to say, not for the overlap."
 )
+_TICKS = 10
+_NAMED_LABELS = 25
 _NAMED = 10
 """Of more labels than this a sentence names the first ones and counts the others."""
 
@@ -190,16 +203,21 @@ def _values_of(means: pd.DataFrame, metric: str, position: int) -> pd.Series:
 
 
 def label_rows(labels: pd.DataFrame | None) -> list[dict[str, Any]]:
-    """Return the per-label table as text, the most frequent label first."""
+    """Return the per-label table as text, the most frequent label first; with intervals of F1 if the table has them."""
     if labels is None:
         return []
     columns = ("prevalence", "precision", "recall", "f1", "average_precision", "auc")
     ordered = labels.sort_values("count", ascending=False, kind="stable")
-    return [
+    rows = [
         {"label": row["label"], "count": row["count"], "predicted": row["predicted"]}
         | {name: number(float(row[name])) for name in columns}
         for row in ordered.to_dict("records")
     ]
+    if "f1_low" in ordered:
+        for shown, row in zip(rows, ordered.itertuples(), strict=True):
+            shown["threshold"] = number(row.threshold)
+            shown["interval"] = f"{row.f1_low:.3f} to {row.f1_high:.3f}" if row.f1_low == row.f1_low else "–"
+    return rows
 
 
 def _threshold_numbers(results: Results, effects: Effects) -> dict[str, Any]:
@@ -339,20 +357,20 @@ def label_figure(labels: pd.DataFrame, method: str) -> Figure:
     ax: Axes = axes[0, 0]
     shown = labels[labels["prevalence"] > 0]
     ax.plot(shown["prevalence"], shown["f1"], "o", color=COLD, ms=4.5, alpha=0.8)
-    if len(shown) <= 25:
-        for row in shown.itertuples():
-            ax.annotate(
-                str(row.label)[:18],
-                (row.prevalence, row.f1),
-                (4, 3),
-                textcoords="offset points",
-                fontsize=6.5,
-                color=SOFT,
-            )
-    if len(shown) and shown["prevalence"].max() > 20 * shown["prevalence"].min():
-        decades(ax.xaxis)
+    low, high = (shown["prevalence"].min(), shown["prevalence"].max()) if len(shown) else (1.0, 1.0)
+    if high > 20 * low:
+        ax.set_xscale("log")
+        marks = np.outer(10.0 ** np.arange(-8, 1), (1, 2, 5)).ravel()
+        within = marks[(marks >= low / 1.5) & (marks <= min(1, high * 1.5))]
+        if len(within) > _TICKS:
+            decades(ax.xaxis)
+        else:
+            plain_labels(ax.xaxis, within.tolist())
     ax.set_ylim(-0.03, 1.03)
     style_axes(ax, x="share of the rows with the label", y="F1 of the label")
+    if len(shown) <= _NAMED_LABELS:
+        canvas.draw_without_rendering()  # positions are those of the layout
+        _name_points(ax, [(str(row.label)[:18], row.prevalence, row.f1, SOFT) for row in shown.itertuples()])
     caption = f"Each label by {method}, over all held-out rows. Labels that few rows have are hard for every method."
     return Figure.of(canvas, f"F1 of {len(shown)} labels against their frequency", caption)
 

@@ -47,7 +47,7 @@ def write_evaluation_page(
     checks : sequence of str
         Outcomes of the checks of the command.
     settings : mapping, optional
-        What the evaluation was made from.
+        What the evaluation was made from; ``command`` is the whole command.
 
     Raises
     ------
@@ -58,6 +58,7 @@ def write_evaluation_page(
     values = result.values.set_index(["model", "metric"])
     headline = values.xs(board.headline, level="metric").loc[list(board.table.index)]
     shown = board.best[0]  # the per-label figure is of one row; the tables are of all
+    origin = dict(settings or {})
     content = {
         "title": title,
         "facts": [
@@ -95,7 +96,8 @@ def write_evaluation_page(
         "shown": shown,
         "labels": label_figure(result.labels[shown], shown),
         "label_tables": [(name, label_rows(table), flagged_labels(table)) for name, table in result.labels.items()],
-        "origin": flat({**(settings or {}), "environment": environment()}),
+        "command": origin.pop("command", None),
+        "origin": flat({**origin, "environment": environment()}),
     }
     return write_page(folder / "index.html", "evaluation.html.j2", content, {"many_methods": 0})
 
