@@ -103,11 +103,13 @@ def test_reading_compares_arrays(script, tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is Linux's")
-def test_reading_compares_csv_with_pandas(script, tmp_path):
+def test_reading_compares_tables_with_pandas_and_pyarrow(script, tmp_path):
     reading = script("reading")
-    seconds, memory = reading.against_pandas(tmp_path, 50, True, 1)
-    assert seconds.check == "identical numbers in 1000 rows"
-    assert memory.value.endswith("MiB)")
+    for parquet in (False, True):
+        path = reading.table_file(tmp_path, 50, text=not parquet, parquet=parquet)
+        seconds, memory = reading.against_peer(path, "a table", 1, 2.0, 3)
+        assert seconds.check == "identical numbers"
+        assert memory.value.endswith("MiB)")
 
 
 def test_metrics_compares_sparse_and_dense(script):

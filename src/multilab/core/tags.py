@@ -184,7 +184,9 @@ def tag_lists(
         counts = Counter(texts)
         if len(texts) < len(cells) or counts.keys() <= _TRUTH:
             return None
-        if classes and len(present) == len(cells) and len(counts) <= 2 and not any(map(several_tags, counts)):
+        different = counts.keys() - {""}
+        two = len(different) == 2 or (len(present) == len(cells) and len(different) < 2)
+        if classes and two and not any(map(several_tags, counts)):
             return None
         if known is not None:
             return known_tags(texts, known)
