@@ -74,6 +74,7 @@ def run(study: str, fresh: bool) -> int:
 
     Use this to run a study without DVC.
     """
+    from multilab.cells.settings import search_module
     from multilab.experiments import stages
     from multilab.experiments.plan import Plan
     from multilab.experiments.study import check_study, load_study
@@ -81,6 +82,8 @@ def run(study: str, fresh: bool) -> int:
 
     described = load_study(study)
     check_study(described)
+    if any(described.tune_of(column) for column in described.all_methods):
+        search_module()  # a missing Optuna is named before anything is fitted
     plan = Plan(described)
     stages.preprocess(described)
     if fresh and (code := stages.refresh(plan)):
