@@ -61,7 +61,7 @@ def arena_markdown(summary: Path) -> str:
     overall = content["winners"][0]["groups"]["overall"]
     lines = [
         f"{len(content['columns'])} methods ran on {len(content['sets'])} data sets with the same folds and limits. "
-        f"Stacks of them ran on {content['costs']['sets']}. A method that passed a limit is last on that set.",
+        f"Stacks of them ran on {content['costs']['sets']}. A method that exceeded a limit is last on that set.",
         f"**No single method wins: the first {1 + len(overall['not_separated'])} are not told apart.**",
         "",
     ]

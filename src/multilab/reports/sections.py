@@ -29,7 +29,7 @@ _FILES = {
     "measured.csv": "seconds, memory and size of every cell",
     "tuned.csv": "what the searches chose on every split",
     "labels.csv": "counts of the decisions by label",
-    "unfinished.csv": "cells that passed a limit or failed, with the reason",
+    "unfinished.csv": "cells that exceeded a limit or failed, with the reason",
     "datasets.json": "the data sets: sizes, labels, digests",
     "study.json": "protocol, settings and references of the methods, variants",
     "environment.json": "machine and versions",

@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "comparison": ("Comparison", "compare_methods"),
         "drift": ("DriftReport", "feature_drift", "judge_drift", "prevalence_drift"),
         "errors": ("StatisticsError",),
-        "label_errors": ("label_doubts",),
+        "doubts": ("label_doubts",),
         "leaderboard": ("Leaderboard",),
         "omnibus": ("friedman", "iman_davenport"),
         "pairs": ("PairedComparison", "compare_on_splits", "compare_pair"),
