@@ -8,6 +8,7 @@ from dataclasses import astuple
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -19,8 +20,8 @@ from multilab.comparison.errors import ComparisonError
 from multilab.core.tags import same_columns, separator_of, split_tags, tag_columns, tag_lists
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.imbalance import mean_ir
-from multilab.decision import TunedThresholdClassifier, guarded_thresholds, macro_f1_thresholds
-from multilab.methods import MLROS, RELM, BinaryRelevance, MLkNN
+from multilab.decision import MetricStack, TunedThresholdClassifier, guarded_thresholds, macro_f1_thresholds
+from multilab.methods import MLROS, RELM, BinaryRelevance, MLkNN, ScoreEnsemble
 from multilab.methods.errors import MethodError
 from multilab.metrics import (
     bootstrap,
@@ -393,3 +394,18 @@ def test_evaluation_of_scores_from_elsewhere_takes_tags():
     assert decided.value("macro_f1") == macro_f1(Y, OTHERS)
     some = evaluate(LISTS, P[["sea", "calm"]], label_names=["sea", "calm"], **form)
     assert some.value("macro_f1") == evaluate(Y[["sea", "calm"]], P[["sea", "calm"]], **form).value("macro_f1")
+
+
+@pytest.mark.parametrize("model", [MetricStack(), ScoreEnsemble()], ids=lambda model: type(model).__name__)
+def test_tags_take_the_order_of_the_scores_that_a_second_level_learns_from(model):
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame(rng.integers(0, 2, (60, 3)), columns=["c", "a", "b"])
+    scores = labels * 0.6 + rng.random((60, 3)) * 0.4
+    tags = [list(labels.columns[row == 1]) for row in labels.to_numpy()]
+    by_tags = clone(model).fit(scores, tags)
+    assert list(by_tags.label_names_) == ["c", "a", "b"]
+    assert np.array_equal(by_tags.predict(scores), clone(model).fit(scores, labels).predict(scores))
+    two = pd.concat([scores.add_prefix("one "), scores.add_prefix("two ")], axis=1)
+    for given, y in ((two, tags), (scores.to_numpy(), tags), (scores[["a", "b", "c"]], labels)):
+        with pytest.raises(MethodError):
+            clone(model).fit(given, y)

@@ -86,6 +86,7 @@ class MetricStack(MultiLabelClassifier):
     """
 
     _accepts_sparse = False
+    _scores_of_labels = True
 
     def __init__(self, ensemble: ScoreEnsemble | None = None, random_state: int | None = None) -> None:
         self.ensemble = ensemble

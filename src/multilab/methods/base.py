@@ -28,6 +28,7 @@ from multilab.methods.labels import (
     canonical_labels,
     check_labels,
     label_names,
+    labels_and_scores,
     target_values,
     to_frame,
     with_tag_columns,
@@ -91,6 +92,7 @@ class _MultiLabelInput:
     _accepts_missing_labels: ClassVar[bool] = False  # then Y may hold -1 (int8)
     _makes_dense: ClassVar[bool] = False  # of a sparse X
     _learns_from_batches: ClassVar[bool] = False
+    _scores_of_labels: ClassVar[bool] = False  # X has columns of scores in the order of the labels, which tags lack
     _min_samples: ClassVar[int] = 1
 
     def __sklearn_tags__(self) -> Any:
@@ -118,6 +120,8 @@ class _MultiLabelInput:
         """
         if y is None:
             raise MethodError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if self._scores_of_labels:
+            y, X = labels_and_scores(y, X, names=("y", "X"))
         X = self._validate_features(X, ensure_min_samples=self._min_samples)
         y, y_mask = with_tag_columns(to_numpy(y)), to_numpy(y_mask)
         names = label_names(y)

@@ -99,6 +99,7 @@ class ScoreEnsemble(MultiLabelClassifier):
     """
 
     _accepts_sparse = False
+    _scores_of_labels = True
 
     def __init__(
         self,
