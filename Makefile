@@ -15,6 +15,8 @@ export MULTILAB_DATA := $(abspath $(MIRROR))
 endif
 endif
 
+unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start a process, and each would compile the package again
+
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean clean-mlflow notebooks readme pages docs
 

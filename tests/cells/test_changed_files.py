@@ -282,7 +282,9 @@ REACHES |= {
 }
 
 
-@pytest.mark.parametrize("name", REACHES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in ("mlknn", "relm", "cc") else pytest.mark.slow) for name in REACHES]
+)
 def test_every_file_that_runs_is_one_that_the_class_reaches(name, tmp_path):
     method = load_method(name)
     cell = replace(cells_of(method.with_params(method.check_params), "kfold3")[0], **REACHES[name])
@@ -534,6 +536,8 @@ def finish(rows):
 @pytest.fixture
 def unit(tmp_path, monkeypatch):
     """Write the module of an analysis and return its unit; the module has the value of the last call."""
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # the file changes within the resolution of its time
 
     def made(value, more=""):
         (tmp_path / "toy_analysis.py").write_text(ANALYSIS.format(value=value, more=more))
@@ -810,6 +814,7 @@ def program(tmp_path_factory, checkout):
     return run, root / "src" / "multilab"
 
 
+@pytest.mark.slow
 def test_train_goes_on_after_a_comment_and_ends_after_another_formula(program):
     run, package = program
     file = package / MLKNN

@@ -159,6 +159,7 @@ def test_limits_hold_for_each_cell(engine, tmp_path):
         }
 
 
+@pytest.mark.slow
 def test_a_deadline_stops_what_runs(engine, tmp_path):
     slow = [replace(c, method=c.method.with_params({"seconds": 600.0})) for c in cells_of("slow_0")]
     with using(engine):
@@ -176,6 +177,7 @@ def test_a_worker_with_other_settings_refuses(engine, tmp_path):
         run_cells([other], Store(tmp_path))
 
 
+@pytest.mark.slow
 def test_workers_of_another_version_are_refused(engine, cluster, tmp_path):
     folder = tmp_path / "numpy-1.0.dist-info"
     folder.mkdir()
@@ -200,6 +202,7 @@ def test_a_full_disk_of_a_worker_is_named_with_its_host(engine, tmp_path, monkey
         list(dask_engine.finished([cell], Store(), shared, run_cell))
 
 
+@pytest.mark.slow
 def test_a_sweep_and_a_search_run_on_the_engine(engine, cluster, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     for name, path in (("ADDRESS", engine.address), *((name.upper(), path) for name, path in engine.tls.items())):
@@ -218,6 +221,7 @@ def test_a_sweep_and_a_search_run_on_the_engine(engine, cluster, tmp_path, monke
     assert "3 trials (3 complete; 0 run now)" in capsys.readouterr().out, "a shorter search takes no trials away"
 
 
+@pytest.mark.slow
 def test_a_killed_search_stops_no_other(engine, cluster, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     for name, path in (("ADDRESS", engine.address), *((name.upper(), path) for name, path in engine.tls.items())):
@@ -281,6 +285,7 @@ def test_a_wrong_or_missing_certificate_is_refused(which, engine, tmp_path):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_command_without_certificates_prints_one_line(engine):
     command = "from multilab.cells.engines import Engine; from multilab.cells.dask_engine import slots; "
     command += f"slots(Engine('dask', {engine.address!r}, patience=2))"
@@ -304,6 +309,7 @@ def test_a_client_that_closes_while_cells_are_sent_is_one_line(engine, tmp_path,
         run_cells(cells_of("near_0"), Store(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_connected_scheduler_that_does_not_answer_ends_the_command(engine, cluster, tmp_path):
     with Cluster(cluster.folder, cluster.tls) as silent:  # it has no worker
         silent.start_scheduler()
@@ -316,6 +322,7 @@ def test_a_connected_scheduler_that_does_not_answer_ends_the_command(engine, clu
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_two_commands_fill_one_store_that_the_workers_share(engine, cluster, tmp_path):
     serial = Store(tmp_path / "serial")
     assert run_cells(cells_of("stack_0", "slow_0", "slow_1", "near_0"), serial, n_jobs=1) == {}

@@ -392,6 +392,7 @@ def test_dvc_repro_killed_at_twenty_moments_resumes_to_the_same_result(tmp_path,
     )
 
 
+@pytest.mark.slow
 def test_a_damaged_lock_is_named_by_dvc_and_can_be_removed(tmp_path):
     """What DVC leaves when it is killed while it writes dvc.lock, which it does not do in one step."""
     lab = Laboratory(tmp_path)

@@ -67,6 +67,7 @@ def test_the_files_hold_the_values_of_the_same_folds(work):
             assert macro_f1(load("scenario1").Y[fold.test], arrays["decisions"]) == row.value
 
 
+@pytest.mark.slow
 def test_each_method_is_a_run_in_mlflow_if_wanted(work, tmp_path):
     from mlflow import MlflowClient
 
@@ -81,6 +82,7 @@ def test_each_method_is_a_run_in_mlflow_if_wanted(work, tmp_path):
     assert shown == pytest.approx(means)
 
 
+@pytest.mark.slow
 def test_runs_that_mlflow_did_not_get_are_published_later(work, tmp_path, capsys):
     nowhere = "http://127.0.0.1:9"
     assert main([*RUN, "--output", str(tmp_path / "report"), "--publish", "--tracking-uri", nowhere]) == 0

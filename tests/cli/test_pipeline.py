@@ -64,6 +64,7 @@ def test_nothing_changed_runs_nothing(lab):
     assert after(lab, lambda: None) == ([], 0)
 
 
+@pytest.mark.slow
 def test_a_comment_computes_nothing_and_leaves_the_packs(lab):
     before = packs(lab)
     stages, cells = after(lab, lambda: append(lab, "src/multilab/methods/kernels.py"))
@@ -73,6 +74,7 @@ def test_a_comment_computes_nothing_and_leaves_the_packs(lab):
     assert packs(lab) == before
 
 
+@pytest.mark.slow
 def test_dvc_says_what_an_edit_runs_before_it_runs(lab):
     commit(lab)
     lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 7")
@@ -89,6 +91,7 @@ def test_dvc_says_what_an_edit_runs_before_it_runs(lab):
     assert json.loads(lab.run("dvc", "status", "--json", "dvc.yaml")) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "stage"),
     [
@@ -217,6 +220,7 @@ def test_an_edited_or_missing_table_is_computed_again(lab):
     assert read_content(path) == scores
 
 
+@pytest.mark.slow
 def test_a_second_clone_pulls_results_and_computes_nothing_but_what_is_new(lab, tmp_path):
     commit(lab)
     lab.run("dvc", "remote", "add", "-f", "-d", "--local", "far", str(tmp_path / "far"))
@@ -388,6 +392,7 @@ def test_a_failing_method_names_its_cells_and_harms_no_other(lab):
     assert lab.repro() == []
 
 
+@pytest.mark.slow
 def test_a_study_that_cannot_run_is_one_line(lab):
     wrong = {
         ("scenario1", "nothing_like_it"): "no method is called 'nothing_like_it'",

@@ -115,7 +115,7 @@ def test_all_ways_to_name_the_labels_are_one(table):
     lists = [tags.split("|") if tags else [] for tags in table["tags"]]
     labels = pd.DataFrame({tag: [int(tag in tags) for tags in lists] for tag in sorted(WORDS)})
     spelt = labels.replace({0: "no", 1: "yes"}).add_prefix("is_")
-    expected = quick(budget_fits=6).fit(table, "tags").predict_proba(table)
+    expected = quick(budget_fits=2).fit(table, "tags").predict_proba(table)
     for given in (
         (table.assign(tags=lists), "tags"),
         (features, lists),
@@ -126,7 +126,7 @@ def test_all_ways_to_name_the_labels_are_one(table):
         (pd.concat([features, labels], axis=1), sorted(WORDS)),
         (pd.concat([features, spelt], axis=1), "is_*"),
     ):
-        model = quick(budget_fits=6).fit(*given)
+        model = quick(budget_fits=2).fit(*given)
         np.testing.assert_array_equal(model.predict_proba(features), expected)
 
 
@@ -415,6 +415,7 @@ def with_sleepers(monkeypatch, first=False):
     monkeypatch.setattr(portfolio, "load_portfolio", lambda: replace(found, members=members))
 
 
+@pytest.mark.slow
 def test_a_limit_of_time_holds_when_a_method_does_not_end(table, monkeypatch):
     with_sleepers(monkeypatch)
     model = AutoMultiLabel(time_limit=10).fit(table, "tags")

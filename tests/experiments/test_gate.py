@@ -234,11 +234,8 @@ MUTATIONS = (
     ),
 )
 
-EVERY_TIME = (
-    *("ML-kNN smooths with s = 2", "Laplacian with the wrong sign", "a tie counts as won in the AUC", "other folds"),
-    *("X is scaled with the test rows in sight", "half of the cells are not run, and nothing says so"),
-)
-"""The others are slow tests."""
+EVERY_TIME = ("ML-kNN smooths with s = 2", "half of the cells are not run, and nothing says so")
+"""These read no cells of others. The rest are slow tests: they need the cells of the unchanged laboratory."""
 
 
 @pytest.fixture(scope="module")
@@ -265,6 +262,7 @@ def clean(copy) -> str:
     return run.stdout
 
 
+@pytest.mark.slow
 def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
     from multilab.cells.conf import package_names
 
@@ -276,6 +274,7 @@ def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
     assert f"compared to {allowed:g}" in clean
 
 
+@pytest.mark.slow
 def test_the_gate_lists_by_how_much_methods_beat_the_constant_predictor_on_request(copy, clean):
     run = gate(copy, "--method", "mlknn,br", "--store", str(copy / "cells"), "--verbose")
     assert run.returncode == 0, run.stdout + run.stderr
@@ -305,7 +304,9 @@ def base_scores_of(method, source, target):
     "mutation",
     [pytest.param(m, id=m.name, marks=() if m.name in EVERY_TIME else pytest.mark.slow) for m in MUTATIONS],
 )
-def test_the_gate_catches(mutation, copy, clean, tmp_path):
+def test_the_gate_catches(mutation, copy, request, tmp_path):
+    if mutation.name not in EVERY_TIME:
+        request.getfixturevalue("clean")
     for file, old, new in mutation.edits:
         text = (copy / file).read_text()
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}"
@@ -411,6 +412,7 @@ def test_rows_are_compared_by_their_pairs_and_a_tie_is_an_error():
     assert _row_ranking_loss(Y, scores).tolist() == [0.5, 0.5, 0.0]
 
 
+@pytest.mark.slow
 def test_a_method_no_better_than_the_constant_predictor_fails(copy, clean):
     (copy / "conf/method/constant.yaml").write_text("_target_: sklearn.dummy.DummyClassifier\nstrategy: prior\n")
     try:

@@ -47,6 +47,7 @@ def test_an_unfinished_method_has_no_mean_and_an_undefined_dataset_no_part():
     assert rounded_means(scores, "hamming_loss", ["e"], ["a", "b"]) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_committed_files_are_those_of_the_committed_scores(name, tmp_path, monkeypatch):
     scores, study = pd.read_csv(REPORTS / name / "scores.csv.gz"), load_study(name)

@@ -49,6 +49,7 @@ def unreachable(tmp_path_factory):
     return folder, multilab(folder, "train", *RUN, f"tracking.uri={uri}"), uri
 
 
+@pytest.mark.slow
 def test_a_server_that_is_down_costs_one_line_and_no_result(unreachable):
     folder, done, uri = unreachable
     assert done.returncode == 0, done.stderr
@@ -125,6 +126,7 @@ def test_nothing_to_publish_is_reported(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "mlflow.db").exists()
 
 
+@pytest.mark.slow
 def test_a_search_is_published_from_its_note_until_the_version_of_its_metric_is_raised(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))

@@ -514,6 +514,7 @@ def unfinished(store, writer):
     return client.create_run(experiment, run_name="unfinished", tags=tags)
 
 
+@pytest.mark.slow
 def test_make_clean_keeps_registered_models_and_make_clean_mlflow_needs_a_yes(store, tmp_path, checkout):
     client = mlflow.MlflowClient(tracking_uri=store[0])
     client.create_registered_model("patients")

@@ -108,6 +108,7 @@ def test_a_changed_helper_fails_for_the_classes_that_name_it_and_their_common_mo
     assert line_of(MLkNN) not in said
 
 
+@pytest.mark.slow
 def test_a_raise_fails_until_its_numbers_are_accepted(gate, monkeypatch):
     before = {subject: cases(subject) for subject in SUBJECTS}
     plant_other_formula(monkeypatch)
@@ -122,6 +123,7 @@ def test_a_raise_fails_until_its_numbers_are_accepted(gate, monkeypatch):
     assert changed == ["mlknn"]
 
 
+@pytest.mark.slow
 def test_a_raise_that_moves_no_number_needs_new_references_too(gate, monkeypatch):
     before = cases("mlkelm")
     raise_version(monkeypatch, kernels)
@@ -131,6 +133,7 @@ def test_a_raise_that_moves_no_number_needs_new_references_too(gate, monkeypatch
     assert cases("mlkelm") == before
 
 
+@pytest.mark.slow
 def test_a_changed_default_fails_although_no_number_moves(gate, monkeypatch, reference):
     defaults = inspect.signature(MLkNN).parameters
     assert defaults["k"].default == 10

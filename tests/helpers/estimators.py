@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -14,7 +15,7 @@ from helpers.expected_failures import CHECK_PARAMS, expected_failures
 from multilab import methods
 from multilab.methods.base import MultiLabelClassifier
 
-__all__ = ["CONF", "NOT_ARGUMENTS", "build", "checks", "quick_instances", "reasons"]
+__all__ = ["CONF", "NOT_ARGUMENTS", "build", "checks", "params", "quick_instances", "reasons"]
 
 CONF = Path(__file__).resolve().parents[2] / "conf" / "method"
 NOT_ARGUMENTS = {
@@ -33,6 +34,7 @@ NOT_ARGUMENTS = {
     *("preprocessing", "base_scores", "inner_cv", "save_attributes"),
 }
 CHECK_SEEDS = {"mls": {"random_state": 1}}  # with this seed a score of .5 comes up, with some others it does not
+MANY_FITS = ("_literal", "mldf", "DistilledStack", "MetricStack", "PortfolioStack")  # endings of names
 NOT_REPRODUCIBLE = ("Omikuji",)  # two fits differ, so checks that compare two would fail by chance: tests of their own
 # scikit-learn's check that no classifier with a ``classes_`` per label and decisions can pass.
 CLASSES_PER_LABEL = "looks decisions up in one list of classes; classes_ has one list per label"
@@ -73,6 +75,20 @@ def quick_instances() -> dict[str, Any]:
         if cls not in covered:
             instances[path.rpartition(".")[2]] = cls(**CHECK_PARAMS.get(cls.__name__, {}))
     return instances
+
+
+def params(*kinds: type) -> list[Any]:
+    """Return the names of all quick instances of some classes, as parameters of a test.
+
+    Those that fit many classifiers, and the second and further instances of a class, are slow tests.
+    """
+    seen, parameters = set[type](), []
+    for name, estimator in quick_instances().items():
+        if not kinds or isinstance(estimator, kinds):
+            slow = name.endswith(MANY_FITS) or type(estimator) in seen
+            parameters.append(pytest.param(name, marks=pytest.mark.slow if slow else ()))
+            seen.add(type(estimator))
+    return parameters
 
 
 def reasons(estimator: Any) -> dict[str, str]:

@@ -18,7 +18,7 @@ from multilab.methods.stacking.distilled_stack import KernelRegression, _between
 from multilab.metrics import log_loss, macro_average_precision
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
-X, Y = make_multilabel_classification(n_samples=160, n_features=8, n_classes=3, random_state=1)
+X, Y = make_multilabel_classification(n_samples=160, n_features=8, n_classes=3, random_state=0)
 LINEAR = ("linear", BinaryRelevance(LogisticRegression(max_iter=1000), calibration="none"))
 STACK = PortfolioStack([LINEAR, ("mlknn", MLkNN(k=7))], ScoreEnsemble(candidates=["greedy"], cv=2), cv=2)
 FOREST = ExtraTreesRegressor(n_estimators=20, min_samples_leaf=2)

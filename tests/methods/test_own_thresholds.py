@@ -23,7 +23,7 @@ from multilab.decision import TunedThresholdClassifier
 from multilab.methods import ECC, MLS, BinaryRelevance, ClassifierChain, RAkEL
 from multilab.methods.base import MethodError
 
-X, Y = make_multilabel_classification(140, n_features=8, n_classes=4, random_state=1)
+X, Y = make_multilabel_classification(140, n_features=8, n_classes=4, random_state=0)
 X, Y, X_TEST, Y_TEST = X[:100], Y[:100], X[100:], Y[100:]
 LR = LogisticRegression()
 HIGH = FixedThresholdClassifier(LR, threshold=0.8)
@@ -32,7 +32,7 @@ BASES = [
     FixedThresholdClassifier(LR, threshold=0.3, pos_label=0),
     FixedThresholdClassifier(LR, threshold=1.5, response_method="decision_function"),
     FixedThresholdClassifier(LinearSVC(dual=False), threshold=0.4),
-    TunedThresholdClassifierCV(LR, scoring="f1", cv=3),
+    TunedThresholdClassifierCV(LR, scoring="f1", cv=3, thresholds=20),
     make_pipeline(StandardScaler(), HIGH),
     GridSearchCV(FixedThresholdClassifier(LR), {"threshold": [0.2, 0.7]}, scoring="precision", cv=3),
 ]

@@ -16,22 +16,22 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 
-from helpers.estimators import quick_instances
+from helpers.estimators import params, quick_instances
 from helpers.multilabel_checks import make_data
 from helpers.scikit_learn_tools import CLASSIFIER_TOOLS, TRANSFORMER_TOOLS, is_multilabel, not_applicable, tools
+from multilab.methods.base import MultiLabelClassifier, MultiLabelTransformer
 from multilab.methods.neighbours.mlknn import MLkNN
 
-SLOW = ("imldf", "mldf", "mlwse_l1_literal", "mlwse_l21_literal")  # they fit many classifiers
 INSTANCES = {name: estimator for name, estimator in quick_instances().items() if is_multilabel(estimator)}
 
 
 @pytest.mark.parametrize(
     ("name", "title"),
     [
-        pytest.param(name, title, marks=pytest.mark.slow if name in SLOW else ())
-        for name, estimator in INSTANCES.items()
-        for title in tools(estimator)
-        if not not_applicable(estimator, title)
+        pytest.param(*name.values, title, marks=name.marks)
+        for name in params(MultiLabelClassifier, MultiLabelTransformer)
+        for title in tools(INSTANCES[name.values[0]])
+        if not not_applicable(INSTANCES[name.values[0]], title)
     ],
 )
 @pytest.mark.filterwarnings("ignore")

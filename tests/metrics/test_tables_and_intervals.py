@@ -227,6 +227,7 @@ def test_a_difference_is_that_of_the_same_draws():
     assert bootstrap_difference("macro_f1", truth, first, first, n_draws=10, random_state=0).p == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["macro_f1", "ranking_loss"])
 def test_equal_models_differ_as_rarely_as_the_level_says(name):
     rng = np.random.default_rng(1)

@@ -45,7 +45,10 @@ def said(notebook: Any) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=() if path.stem == "lwmf" else pytest.mark.slow) for path in NOTEBOOKS],
+)  # ten seconds each
 def test_a_notebook_says_again_what_it_says(notebooks: ModuleType, path: Path) -> None:
     assert said(notebooks.execute(path)) == said(nbformat.read(path, as_version=4))
 

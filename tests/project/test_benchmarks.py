@@ -102,6 +102,7 @@ def test_reading_compares_arrays(script, tmp_path):
     assert reading.same_arrays((X, Y), table, names, columns) == "DIFFERENT: Y"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is Linux's")
 def test_reading_compares_tables_with_pandas_and_pyarrow(script, tmp_path):
     reading = script("reading")
@@ -311,6 +312,7 @@ def made_up(n=160, q=3, seed=0):
     return SimpleNamespace(X=X, Y=Y, label_names=[f"l{label}" for label in range(q)])
 
 
+@pytest.mark.slow
 def test_evaluate_takes_files_to_rules_and_their_value_on_other_rows(script, tmp_path, monkeypatch):
     evaluate, data = script("evaluate"), made_up()
     monkeypatch.setattr(evaluate, "load", lambda name: data)

@@ -23,6 +23,8 @@ from multilab.reports.arena.page import build_arena_page
 from multilab.reports.arena.rank import summarise_arena
 from multilab.statistics.result_files import SCORES, read_scores
 
+pytestmark = pytest.mark.slow
+
 for _module in ("jinja2", "matplotlib", "pyarrow"):
     pytest.importorskip(_module)
 

@@ -16,7 +16,10 @@ import yaml
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ACTION = CHECKOUT / ".github" / "actions" / "compare"
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed"),
+]
 
 # `compare` writes a leaderboard whose quality is in the folder; everything else is the real command.
 MULTILAB = """

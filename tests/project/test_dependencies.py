@@ -15,6 +15,8 @@ import pytest
 from multilab.cli.main import _LABORATORY
 from multilab.core.messages import pip_install
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
 # Distributions of modules that may not be installed where the tests run, if they have another name.

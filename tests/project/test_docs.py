@@ -28,6 +28,7 @@ from multilab.methods import all_estimators
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
+SECONDS = ("guide/first-model", "guide/serve", "guide/evaluate")  # pages whose Python takes several
 GENERATED = ("architecture/files", "gallery/", "reference/generated/")
 
 
@@ -200,6 +201,7 @@ def test_a_dead_link_anchor_or_icon_of_the_site_is_named(tmp_path: Path, capsys)
     ]
 
 
+@pytest.mark.slow
 def test_reports_are_part_of_the_site_with_all_they_link_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sys.path.insert(0, str(DOCS / "_extensions"))
     import site_links
@@ -231,6 +233,7 @@ def test_generated_restructured_text_is_not_read_as_markdown() -> None:
     assert [name for name, text in pages().items() if wrong.search(text)] == []
 
 
+@pytest.mark.slow
 def test_the_figure_of_missing_labels_is_that_of_the_committed_study(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     sys.path.insert(0, str(DOCS / "_extensions"))
@@ -258,7 +261,14 @@ def python_blocks(name: str) -> str:
     return "\n".join(re.findall(r"^```python\n(.*?)^```", pages()[name], re.DOTALL | re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", [name for name in pages() if name.startswith(("getting-started", "arena", "guide/"))])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SECONDS else ())
+        for name in pages()
+        if name.startswith(("getting-started", "arena", "guide/"))
+    ],
+)
 def test_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
     code = python_blocks(name)
     if not code:

@@ -76,6 +76,7 @@ def sdist(built):
     return sdist_content(built)
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_all_settings(wheel):
     carried = {name.removeprefix("multilab/conf/") for name in wheel if name.startswith("multilab/conf/")}
     assert carried == walked(CHECKOUT / "conf")
@@ -261,6 +262,7 @@ def installed(built, tmp_path_factory):
     return Installed(tmp_path_factory.mktemp("installed"), path)
 
 
+@pytest.mark.slow
 def test_the_wheel_is_what_runs(installed):
     output = installed.run(str(installed.bin / "python"), "-c", "import multilab; print(multilab.__file__)")
     assert Path(output.strip()) == installed.own / "__init__.py"

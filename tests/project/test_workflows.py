@@ -309,6 +309,7 @@ def setup(folder: Path, checkout: Path, seconds: float, code: int) -> subprocess
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_setup_says_what_it_does_and_how_far_it_is(tmp_path, checkout):
     done = setup(tmp_path, checkout, 0.8, 0)
     assert done.returncode == 0, done.stdout + done.stderr

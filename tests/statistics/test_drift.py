@@ -129,6 +129,7 @@ def reports_of(rng: np.random.Generator, runs: int, n: int, m: int, shift=0.0, g
         yield judge_drift(tables, 0.05, min_effect)
 
 
+@pytest.mark.slow
 def test_false_alarms_are_within_the_family_wise_level() -> None:
     """300 simulated pairs of samples without drift; more alarms than the bound have probability 0.001 at level 0.05."""
     runs = 300

@@ -63,6 +63,7 @@ def test_expectations_and_variances_are_those_of_drawn_labels():
         assert (np.abs(relative) <= 4.5 / np.sqrt(2 * len(values)) + 0.05).all(), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("correlation", "shift"), [(0.0, 0.0), (0.6, 0.0), (0.0, 0.7)])
 def test_intervals_cover_the_truth_as_often_as_they_say(correlation, shift):
     """The labels of a row are independent, or not; the rows are of the same kind, or have more labels."""

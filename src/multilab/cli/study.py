@@ -74,7 +74,6 @@ def run(study: str, fresh: bool) -> int:
 
     Use this to run a study without DVC.
     """
-    from multilab.cells.settings import search_module
     from multilab.experiments import stages
     from multilab.experiments.plan import Plan
     from multilab.experiments.study import check_study, load_study
@@ -82,8 +81,6 @@ def run(study: str, fresh: bool) -> int:
 
     described = load_study(study)
     check_study(described)
-    if any(described.tune_of(column) for column in described.all_methods):
-        search_module()  # a missing Optuna is named before anything is fitted
     plan = Plan(described)
     stages.preprocess(described)
     if fresh and (code := stages.refresh(plan)):
@@ -173,12 +170,14 @@ def gate(
     multilab gate --study mlwse --method br --dataset flags   all cells of a method on a dataset
     """
     from multilab.experiments.gate import load_reference, recompute_sample, recompute_study
-    from multilab.experiments.study import load_study
+    from multilab.experiments.study import check_study, load_study
 
     if accept and (method or dataset or cell or sample):
         raise click.UsageError(
             "--accept writes the reference of all methods; leave out --method, --dataset, --cell, --sample."
         )
+    described = load_study(study or "quick")
+    check_study(described)
     failed = 0
     if not (study or method or dataset or cell or sample):
         from multilab.experiments.version_gate import check_versions
@@ -186,7 +185,6 @@ def gate(
         failed = check_versions(accept)
         if failed and accept:
             return failed
-    described = load_study(study or "quick")
     methods, datasets, cells = (comma_separated(names) if names else None for names in (method, dataset, cell))
     _check_columns(described, methods, datasets)
     with tempfile.TemporaryDirectory(prefix="multilab-gate-") as folder:

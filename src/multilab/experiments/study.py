@@ -19,7 +19,7 @@ from multilab.cells.conf import (
 )
 from multilab.cells.errors import ExperimentError
 from multilab.cells.method import Method, load_method
-from multilab.cells.settings import CellLimits, ObservedShare, Tuning
+from multilab.cells.settings import CellLimits, ObservedShare, Tuning, search_module
 from multilab.core.settings import NOT_IN_FILE, OMITTED_AT_DEFAULT, convert
 from multilab.metrics.registry import paper_metrics
 from multilab.statistics.result_files import variant_column
@@ -359,6 +359,8 @@ def check_study(study: Study) -> None:
     where = f"conf/study/{study.name}.yaml"
     searches = [study.tune, *(variant.tune for variant in study.variants.values())]
     optimised = [search.metric for search in searches if search]
+    if optimised:
+        search_module()  # a missing Optuna is named before anything is fitted
     try:
         metrics = [name for name in study.metrics if name not in paper_metrics()]
         check_metrics([*metrics, study.headline, *optimised], study.conventions)

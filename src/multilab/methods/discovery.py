@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 from multilab.core.messages import closest, pip_install
@@ -44,11 +45,17 @@ def public_classes(package: str = "methods") -> dict[str, str]:
         if path.name.startswith("_") or any(part.startswith((".", "_")) for part in relative.parts):
             continue
         module = ".".join((_PACKAGE.rpartition(".")[0], package, *relative.parts))
-        for name in _CLASS.findall(path.read_text(encoding="utf-8")):
+        for name in _classes_of(path, path.stat().st_mtime_ns):
             if name in modules:
                 raise ImportError(f"two methods are called {name}: in {modules[name]} and in {module}; rename one")
             modules[name] = module
     return modules
+
+
+@cache
+def _classes_of(path: Path, changed: int) -> list[str]:
+    """Return the classes of a file, which is read again where it was changed."""
+    return _CLASS.findall(path.read_text(encoding="utf-8"))
 
 
 def find_class(name: str) -> type:

@@ -70,6 +70,7 @@ def board_tables(page):
     return [table[1:] for table in page.tables if table[0][1]["text"] == "Elo, 95 % interval"]
 
 
+@pytest.mark.slow
 def test_links_have_targets(folder, page):
     assert page.stack == []
     assert all(a.get("scope") in ("col", "row") for tag, a in page.elements if tag == "th")
