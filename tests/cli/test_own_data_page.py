@@ -18,8 +18,8 @@ def test_commands_of_the_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)  # commands are printed by their names
     for name in ("MULTILAB_CACHE", "MULTILAB_CARDS", "MULTILAB_DATA"):
         monkeypatch.delenv(name, raising=False)
-    python, *blocks = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    exec(python[1], {})
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    exec(next(block for kind, block in blocks if kind == "python"), {})  # writes the file
     printed = {}
     for k, (kind, block) in enumerate(blocks):
         if kind == "bash":
