@@ -141,21 +141,30 @@ def describe(raw: RawData) -> dict[str, Any]:
         "missing_values": raw.missing_values,
         "nominal_features": raw.nominal_features,
         "sparse": bool(sp.issparse(X)),
-        "id_like": _id_like(raw, X),
+        "id_like": id_like(raw, X),
         "notes": list(raw.notes),
-        "digest": _digest(raw, X),
+        "digest": content_digest(raw, X),
         **({} if raw.kinds is None else {"kinds": {name: str(kind) for name, kind in raw.kinds.items()}}),
         **({} if raw.groups is None else {"groups": len(np.unique(raw.groups))}),
     }
 
 
-def _digest(raw: RawData, X: Any) -> str:
-    """Return :func:`data_digest`, of a table with the texts and the kinds of its columns, and with the groups."""
-    digest = data_digest(X, raw.Y, raw.feature_names, raw.label_names)
-    if raw.kinds is not None:
-        texts = {name: list(raw.X[name].cat.categories) for name in text_names(raw.X)}
-        digest = json_digest([digest, [[str(kind), texts.get(name)] for name, kind in raw.kinds.items()]])
-    return digest if raw.groups is None else json_digest([digest, array_digest(raw.groups)])
+def content_digest(data: Any, codes: Any = None) -> str:
+    """Return :func:`data_digest`, of a table with the texts and the kinds of its columns, and with the groups.
+
+    Parameters
+    ----------
+    data : RawData or Dataset
+    codes : ndarray of shape (n, m), optional
+        Those of a table, see `multilab.datasets.frames.codes_of`, if they are there already.
+    """
+    X = data.X if codes is None else codes
+    X = codes_of(X) if isinstance(X, pd.DataFrame) else X
+    digest = data_digest(X, data.Y, data.feature_names, data.label_names)
+    if data.kinds is not None:
+        texts = {name: list(data.X[name].cat.categories) for name in text_names(data.X)}
+        digest = json_digest([digest, [[str(kind), texts.get(name)] for name, kind in data.kinds.items()]])
+    return digest if data.groups is None else json_digest([digest, array_digest(data.groups)])
 
 
 _MIN_ROWS = 10  # of fewer rows, different integers in order are common
@@ -166,7 +175,7 @@ _IDENTIFIER = re.compile(
 _CAMEL_CASE = re.compile(r"[a-z]Id$")
 
 
-def _id_like(raw: RawData, X: Any) -> list[str]:
+def id_like(raw: RawData, codes: Any = None) -> list[str]:
     """Return the features that look like row identifiers, in the order of the columns.
 
     A feature is one if it has the name of an identifier (``id``, ``patient_id``, ``index``, ``Unnamed: 0``, ...) and
@@ -174,6 +183,8 @@ def _id_like(raw: RawData, X: Any) -> list[str]:
     in at least ten rows, its integers are all different and either without a gap or in order; or when it is
     nominal with a different value in every row.
     """
+    X = raw.X if codes is None else codes
+    X = codes_of(X) if isinstance(X, pd.DataFrame) else X
     n = X.shape[0]
     by_column = X.tocsc() if sp.issparse(X) else X
     nominal = {j: (name, stop - start) for name, start, stop in raw.nominal for j in range(start, stop)}
@@ -194,7 +205,7 @@ def _id_like(raw: RawData, X: Any) -> list[str]:
 
 
 def looks_like_identifier(name: str, values: np.ndarray) -> bool:
-    """Return whether a feature of integers looks like a row identifier, see `_id_like`."""
+    """Return whether a feature of integers looks like a row identifier, see `id_like`."""
     named = _has_identifier_name(name) and (values == 0).sum() <= 1 and len(np.unique(values)) > 2
     return named or _numbers_rows(values)
 

@@ -7,6 +7,7 @@ import warnings
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.messages import option
-from multilab.datasets.characteristics import describe
+from multilab.datasets.characteristics import content_digest, describe, id_like
 from multilab.datasets.columns import canonical_csr, dropped_note, positions_left
 from multilab.datasets.corrections import ROLE, corrected, read_corrections
 from multilab.datasets.embeddings import check_named
@@ -55,8 +56,6 @@ class Dataset:
         ``feature=value``.
     splits : dict of str to (train, test)
         The splits that come with the dataset, as int64 row indices: ``official``, ``meka``; may be empty.
-    digest : str
-        sha256 of matrices and names.
     features : int
         Number of features before one-hot coding.
     kinds : dict of str to Kind, or None
@@ -79,7 +78,6 @@ class Dataset:
     feature_names: list[str]
     label_names: list[str]
     splits: NamedSplits = field(default_factory=dict)
-    digest: str = ""
     features: int = 0
     kinds: dict[str, Kind] | None = None
     groups: np.ndarray | None = None
@@ -125,10 +123,15 @@ class Dataset:
         named: dict[str, Any] = {} if labels is None else {"label_columns": labels}
         return read(frame, name=name, **named, **options)
 
+    @cached_property
+    def digest(self) -> str:
+        """The sha256 of matrices and names, computed when it is first asked for."""
+        return content_digest(self)
+
     @classmethod
-    def _from_raw(cls, name: str, raw: RawData, splits: NamedSplits, description: Mapping[str, Any]) -> Dataset:
+    def _from_raw(cls, name: str, raw: RawData, splits: NamedSplits, id_like: Sequence[str]) -> Dataset:
         """Return the dataset of matrices and names; warn of features that look like identifiers."""
-        for feature in description["id_like"]:
+        for feature in id_like:
             warnings.warn(
                 f"{name}: feature {feature[:60]!r} looks like a row identifier; leave it out by 'drop'",
                 DatasetWarning,
@@ -141,7 +144,6 @@ class Dataset:
             raw.Y,
             **names,
             splits=splits,
-            digest=description["digest"],
             features=raw.original_features,
             kinds=raw.kinds,
             groups=raw.groups,
@@ -205,7 +207,7 @@ def read(source: Any, *, name: str | None = None, limits: Limits | None = None, 
     elif raw.missing_values:
         raise missing_error(raw, where)
     splits = {} if raw.train_rows is None else {"official": _first(raw.train_rows, raw.Y.shape[0])}
-    return Dataset._from_raw(str(called), raw, splits, describe(raw))
+    return Dataset._from_raw(str(called), raw, splits, id_like(raw))
 
 
 def raw_source(source: Any, name: str | None, limits: Limits | None, options: Mapping[str, Any]) -> tuple[RawData, str]:
@@ -278,7 +280,7 @@ def build_dataset(
             raise DatasetError(f"{name}: the split {split} is defined by the files and by the card")
         named[split] = _by_rule(name, split, rule, raw.Y.shape[0])
     description = describe(raw)
-    return Dataset._from_raw(name, raw, named, description), description
+    return Dataset._from_raw(name, raw, named, description["id_like"]), description
 
 
 def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[RawData, Indices | None]:

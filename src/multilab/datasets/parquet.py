@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ from multilab.core.messages import option
 from multilab.datasets.columns import INDEX_NAME, dropped_note, positions_left
 from multilab.datasets.csv_files import index_note, require_names
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import Limits, read_bytes, require_cells
+from multilab.datasets.file_access import Limits, read_bytes, require_cells, require_file, too_large
 from multilab.datasets.frames import Rows, tidy
 from multilab.datasets.options import Reading
 
@@ -44,7 +45,7 @@ def read_parquet(
     DatasetError
         No such file, a column of another type, or infinite values.
     """
-    content = read_bytes(path, limits)
+    content = _content(path, limits)
     try:
         schema, rows = _about(content, kind, path, limits)
         width = len(schema.names)
@@ -100,12 +101,31 @@ def tidy_rows(
     return tidy(frame, path, limits, {*text_columns, *texts})
 
 
-def _about(content: bytes, kind: str, path: PathLike, limits: Limits) -> tuple[pa.Schema, int]:
+def _content(path: PathLike, limits: Limits) -> bytes | Path:
+    """Return the path of a Parquet file, of which pyarrow reads one part after another; of any other its content."""
+    found = require_file(path)
+    try:
+        with open(found, "rb") as file:
+            plain = file.read(4) == b"PAR1"
+    except OSError:
+        plain = False  # `read_bytes` says why
+    if not plain:
+        return read_bytes(path, limits)
+    if found.stat().st_size > limits.max_bytes:
+        raise too_large(path, limits.max_bytes, limits)
+    return found
+
+
+def _opened(content: bytes | Path) -> pa.NativeFile:
+    return pa.OSFile(str(content)) if isinstance(content, Path) else BufferReader(content)
+
+
+def _about(content: bytes | Path, kind: str, path: PathLike, limits: Limits) -> tuple[pa.Schema, int]:
     """Return the columns of a file, and its number of rows."""
     if kind == "parquet":
-        file = parquet.ParquetFile(BufferReader(content))
+        file = parquet.ParquetFile(_opened(content))
         return file.schema_arrow, file.metadata.num_rows
-    with pa.ipc.open_file(BufferReader(content)) as opened:
+    with pa.ipc.open_file(_opened(content)) as opened:
         batches = [opened.get_batch(k) for k in range(opened.num_record_batches)]
         # `nbytes` follows offsets, which are not checked yet
         size = sum(batch.get_total_buffer_size() for batch in batches)
@@ -113,13 +133,13 @@ def _about(content: bytes, kind: str, path: PathLike, limits: Limits) -> tuple[p
         return opened.schema, sum(batch.num_rows for batch in batches)
 
 
-def _read(content: bytes, kind: str, names: Sequence[str], path: PathLike, limits: Limits) -> pa.Table:
+def _read(content: bytes | Path, kind: str, names: Sequence[str], path: PathLike, limits: Limits) -> pa.Table:
     if kind == "feather":
-        return feather.read_table(BufferReader(content), columns=list(names))
-    schema = parquet.read_schema(BufferReader(content))
+        return feather.read_table(_opened(content), columns=list(names))
+    schema = parquet.read_schema(_opened(content))
     # Repeated text expands without bound unless it is read as codes.
     strings = [field.name for field in schema if is_string(field.type)]
-    file = parquet.ParquetFile(BufferReader(content), read_dictionary=strings)
+    file = parquet.ParquetFile(_opened(content), read_dictionary=strings)
     if lists := [name for name in names if types.is_nested(schema.field(name).type)]:
         require_cells(_values(file, lists), 1, "the table", path, limits)
     return file.read(columns=list(names))

@@ -53,18 +53,19 @@ def from_bytes(name: str, meta: Mapping[str, Any], content: Mapping[str, bytes])
     named = _loaded(content["named_splits.npz"])
     X = _matrix(content, "X")
     is_table = "texts.json" in content
-    return Dataset(
+    dataset = Dataset(
         name=name,
         X=_table(X, meta["feature_names"], content["texts.json"]) if is_table else X,
         Y=_matrix(content, "Y"),
         feature_names=meta["feature_names"],
         label_names=meta["label_names"],
         splits={split: (named[f"{split}/train"], named[f"{split}/test"]) for split in meta["splits"]},
-        digest=meta["digest"],
         features=meta["features"],
         kinds={name: Kind.parse(meta["kinds"][name]) for name in meta["feature_names"]} if is_table else None,
         groups=_loaded(content["groups.npy"]) if "groups.npy" in content else None,
     )
+    vars(dataset)["digest"] = meta["digest"]  # it need not be computed again
+    return dataset
 
 
 def _table(codes: np.ndarray, names: Sequence[str], content: bytes) -> pd.DataFrame:
