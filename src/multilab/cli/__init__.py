@@ -1,6 +1,6 @@
-"""The command line: a file per group of commands, each of which parses, calls one function, and prints.
+"""The command line, one file per group of commands. A command parses its options, calls one function, and prints.
 
-Imports of the laboratory are in the bodies of the commands, so that help and completion are quick.
+The commands import the laboratory in their bodies, so that help and completion are quick.
 """
 
 from multilab.cli.main import main

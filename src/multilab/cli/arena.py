@@ -30,7 +30,7 @@ def arena() -> None:
 @click.option(
     "--pool", type=Name("pool", lambda: list(_POOLS)), help="Pool of tracks (default: the one with the most sets)."
 )
-@click.option("--top", type=COUNT, help="Print the first N methods only.")
+@click.option("--top", type=COUNT, help="Print only the first N methods.")
 @click.option("--default", type=STUDY, help="Study of the untuned methods (arena).")
 @click.option("--tuned", type=STUDY, help="Study of the tuned methods (arena-tuned).")
 @click.option("--ensembled", type=STUDY, help="Study of the stacks (arena-stacks).")
@@ -38,19 +38,19 @@ def arena() -> None:
 @click.option("--stack-costs", type=STUDY, help="Study of the costs of the stacks (arena-stack-costs).")
 @click.option("--anchor", type=METHOD, help="The method with Elo 1000.")
 @click.option("--tested", type=METHOD, help="The method that is tested against every other one.")
-@click.option("-o", "--output", metavar="FOLDER", help="Where leaderboard.json.gz is written (reports/arena).")
+@click.option("-o", "--output", metavar="FOLDER", help="Folder for leaderboard.json.gz (reports/arena).")
 def rank(top: int | None, output: str | None, **options: str | None) -> None:
-    """Print a leaderboard, or write them all.
+    """Print one leaderboard, or write all of them.
 
     \b
     multilab arena rank                                               all of them, to reports/arena/leaderboard.json.gz
     multilab arena rank --metric macro_f1 --sets text                 print one, write nothing
     multilab arena rank --metric overall --sets 'virus-*,n<6000'
-    multilab arena rank --default mlekelm --output reports/mine       of other studies
+    multilab arena rank --default mlekelm --output reports/mine       leaderboards of another study
 
-    Without --metric, --sets and --pool, the command writes the file of all leaderboards from the tables of the studies
-    that have results, and all results as one table, results.parquet. The pools are default, tuned, ensembled and all;
-    -unseen excludes sets that decided the tested stack's rules.
+    Without --metric, --sets and --pool, the command reads the tables of the studies that have results, and writes all
+    leaderboards to leaderboard.json.gz and all results to results.parquet. The pools are default, tuned, ensembled and
+    all; a pool with -unseen excludes the datasets that decided the rules of the tested stack.
     """
     from multilab.reports.arena.rank import rank as rank_methods
 
@@ -60,7 +60,7 @@ def rank(top: int | None, output: str | None, **options: str | None) -> None:
 @arena.command()
 @click.option("-o", "--output", metavar="FOLDER", help="The folder of leaderboard.json.gz (reports/arena).")
 def page(output: str | None) -> None:
-    """Write index.html from leaderboard.json.gz, without cells."""
+    """Write index.html from leaderboard.json.gz."""
     from multilab.reports.arena.page import build_arena_page
 
     print(f"page:    {build_arena_page(Path(output) if output else report_dir('arena')).resolve()}")
@@ -68,7 +68,7 @@ def page(output: str | None) -> None:
 
 @arena.command()
 def summary() -> None:
-    """Write the summary and docs/arena-results.md."""
+    """Write summary.json and docs/arena-results.md."""
     from multilab.reports.arena.rank import summarise_arena
 
     summarise_arena()
@@ -76,14 +76,14 @@ def summary() -> None:
 
 @arena.command()
 @study_option("The study of the methods.", default="arena")
-@click.option("--k", type=COUNT, default=8, show_default=True, help="Methods of a portfolio.")
+@click.option("--k", type=COUNT, default=8, show_default=True, help="Number of methods in a portfolio.")
 @click.option("--budget", type=Duration(), default="60s", show_default=True, help="Time for the fits of a portfolio.")
-@click.option("-o", "--output", metavar="FILE", help="The study that is written (conf/study/arena-stacks.yaml).")
+@click.option("-o", "--output", metavar="FILE", help="Study file to write (conf/study/arena-stacks.yaml).")
 def portfolio(study: str, k: int, budget: float, output: str | None) -> None:
     """Choose the methods that each stack combines.
 
-    The portfolio of a dataset is chosen by results on other sets; a set that is already in the file keeps its
-    portfolio.
+    The portfolio of a dataset is chosen by the results on the other datasets. A dataset that is already in the file
+    keeps its portfolio.
     """
     from multilab.experiments.study import load_study
     from multilab.reports.arena.rank import choose

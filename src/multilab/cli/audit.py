@@ -48,11 +48,11 @@ def audit(
     \b
     multilab audit table.csv --n 917 --q 14
 
-    Long form: columns dataset, method, metric, mean and, if there, std, rank, table, direction (min or max), kind
-    (mean, average_rank, friedman_chi2, iman_davenport, f_critical, nemenyi_cd, bonferroni_dunn_cd,
-    critical_difference, share_best; recognised in names such as Average and CD), sources (tables). Wide forms:
-    datasets x methods, with --metric; metrics x methods, or methods x metrics, on one dataset. Exit code 1 if there is
-    a fault.
+    The long form has the columns dataset, method, metric and mean, and optionally std, rank, table, direction (min or
+    max), kind (mean, average_rank, friedman_chi2, iman_davenport, f_critical, nemenyi_cd, bonferroni_dunn_cd,
+    critical_difference, share_best; recognised in names such as Average and CD) and sources (tables). The wide forms
+    are datasets x methods (with --metric), and metrics x methods or methods x metrics on one dataset. The exit code is
+    1 if there is a fault.
     """
     from multilab.audit import as_json as json_of
     from multilab.audit import audit_table, report_lines, summary_line
@@ -73,7 +73,7 @@ def audit(
 
 
 def unknown_metrics(audited: AuditTable) -> list[str]:
-    """Return the metrics of results of which nothing is known, in their order."""
+    """Return the metrics of the table that multilab does not know, in the order of the table."""
     return list(dict.fromkeys(cell.metric for cell in audited.cells if not cell.kind and cell.quantity is None))
 
 
@@ -86,7 +86,7 @@ def audited_table(
     size: Mapping[str, object] | None = None,
     cards: bool = False,
 ) -> AuditTable:
-    """Return the table of a file with all that is known of its test sets.
+    """Read a table for the audit, with the sizes of its test sets.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def audited_table(
     Raises
     ------
     AuditError
-        Naming the file and what is wrong.
+        If the table or the sizes cannot be read, or a dataset is not in the table.
     """
     from multilab.audit import AuditError, AuditTable, read_audit_cells, read_sizes, size_from, unused_sizes
     from multilab.core.messages import unknown_name
@@ -130,7 +130,7 @@ def audited_table(
 
 
 def _merged(known: TestSize | None, given: TestSize) -> TestSize:
-    """Return a size with what is given in addition to, or instead of, what is known."""
+    """Return a known size, completed and overridden by the given values."""
     from multilab.audit import TestSize
 
     values = {key: value for key, value in vars(given).items() if value}
@@ -138,7 +138,7 @@ def _merged(known: TestSize | None, given: TestSize) -> TestSize:
 
 
 def _card_size(name: str) -> TestSize | None:
-    """Return the numbers of labels of the card of a dataset, ``None`` if it has no card that says so."""
+    """Return the number of labels and the cardinality from the card of a dataset, ``None`` without such a card."""
     from multilab.audit import TestSize
     from multilab.core.settings import parse_yaml
     from multilab.datasets.catalogue import card_folders

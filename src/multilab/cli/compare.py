@@ -109,7 +109,7 @@ def compare(
 def regressions(
     now: Path, baseline: Path | None, metric: str | None, level: float, tolerance: float, markdown: Path | None
 ) -> int:
-    """List methods that got worse since an earlier compare.
+    """List methods that got worse since an earlier comparison.
 
     \b
     multilab compare --dataset mine --output reports/now

@@ -20,10 +20,10 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 class _Line(ShellComplete):
-    """Completion of a line, which the script of the shell hands over whole: shells split words in their own ways."""
+    """Completion of a whole line, which the script of the shell passes unsplit, as shells split words differently."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the one to complete, and the beginning of that."""
+        """Return the words before the one to complete, and the beginning of this one."""
         line = os.environ["MULTILAB_LINE"]
         words = split_arg_string(line)
         incomplete = "" if not words or line[-1].isspace() else words.pop()
@@ -52,7 +52,7 @@ def completion(shell: str) -> None:
 
 
 def names(group: str) -> list[str]:
-    """Return the names of a group of settings: of datasets also ``MULTILAB_CARDS``, of methods also the entrants."""
+    """Return the names in a group of settings. Datasets include those of ``MULTILAB_CARDS``, methods the entrants."""
     from multilab.datasets.catalogue import card_folders
 
     folders = card_folders() if group == "dataset" else [conf_dir() / group, Path("conf") / group]
@@ -92,7 +92,7 @@ def models() -> list[str]:
 
 @functools.cache
 def arguments_of(method: str) -> dict[str, Any]:
-    """Return the arguments of a method by dotted name: those of its YAML with their values, then the class's others."""
+    """Return the arguments of a method by dotted name: those in its YAML with their values, then the other ones."""
     try:
         from multilab.core.settings import YAMLError, parse_yaml
     except ImportError:  # the core install
@@ -115,7 +115,7 @@ def arguments_of(method: str) -> dict[str, Any]:
 
 
 def _signature(target: str) -> dict[str, Any]:
-    """Return the arguments of a class of this package with their literal defaults; its source is read, not imported."""
+    """Return the arguments of a class of this package with their literal defaults, from its source, without import."""
     module, _, class_name = target.rpartition(".")
     path = _PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
     if not module.startswith("multilab.") or not path.is_file():

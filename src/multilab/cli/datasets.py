@@ -73,7 +73,7 @@ def show_card(name: str) -> None:
 
 @datasets.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, type=DATASET)
-@click.option("--copy", is_flag=True, help="Copy files that are elsewhere to data/raw/NAME, as the pipeline does.")
+@click.option("--copy", is_flag=True, help="Copy files from elsewhere to data/raw/NAME, as the pipeline does.")
 def fetch(names: tuple[str, ...], copy: bool) -> None:
     """Download the files of datasets and verify them.
 
@@ -98,8 +98,8 @@ def prepare(names: tuple[str, ...]) -> None:
     \b
     multilab datasets prepare emotions genes-toy
 
-    They are in data/prepared/NAME: this is the stage `preprocess` of the pipeline data/dvc.yaml. Counts and digests
-    are those of the cards. Other commands prepare what they need themselves.
+    The command writes the matrices to data/prepared/NAME, as the stage `preprocess` of data/dvc.yaml does, and checks
+    their counts and digests against the card. Other commands prepare the datasets that they need.
     """
     from multilab.datasets import prepare as prepare_files
 
@@ -136,7 +136,7 @@ def check(path: str, reader: dict[str, Any], as_json: bool) -> None:
 @datasets.command()
 @click.argument("path")
 @reader_options
-@click.option("--name", metavar="NAME", help="Name of the dataset (default: that of the file).")
+@click.option("--name", metavar="NAME", help="Name of the dataset (default: the name of the file).")
 @click.option("--reference", is_flag=True, help="Link to the file instead of copying it.")
 @click.option("--force", is_flag=True, help="Replace the dataset of this name.")
 def add(path: str, reader: dict[str, Any], **options: Any) -> None:
@@ -169,10 +169,10 @@ def add(path: str, reader: dict[str, Any], **options: Any) -> None:
     type=click.Choice(["methods", "cleanlab"]),
     default="methods",
     show_default=True,
-    help="By the number of methods that doubt a label, or as cleanlab ranks (needs the package).",
+    help="Rank by the number of methods that doubt a label, or by cleanlab (needs the package).",
 )
 @click.option("--cv", type=FOLDS, default=5, show_default=True, help="Number of stratified folds.")
-@click.option("-o", "--output", metavar="FOLDER", help="Folder of page and table (reports/doubt/NAME).")
+@click.option("-o", "--output", metavar="FOLDER", help="Folder for the page and the table (reports/doubt/NAME).")
 @click.option("--mask", is_flag=True, help="Add a dataset in which the doubted labels are not observed.")
 @click.option("--corrected", type=FILE, help="Add a dataset with the corrections in this table, and fit nothing.")
 @click.option("--name", "new_name", metavar="NAME", help="Name of the added dataset (NAME-masked, NAME-corrected).")
@@ -194,17 +194,19 @@ def doubt(
     """Find labels that are probably wrong.
 
     \b
-    multilab datasets doubt songs                              the page and doubts.csv, to look at
+    multilab datasets doubt songs                              write the page and doubts.csv
     multilab datasets doubt songs --corrected doubts.csv       after editing the column corrected
-    multilab datasets doubt songs --mask                       nobody can look: learn without them
+    multilab datasets doubt songs --mask                       hide the doubted labels, if nobody can check them
 
     NAME is a dataset or a data file. Each method scores the rows of a fold after a fit to the other folds; fits that
-    `multilab compare` has stored are reused. A method doubts a label if it holds the other one for more probable, and
-    is as sure of it as it is on average where the other one is given. The labels that all methods doubt come first.
+    `multilab compare` has stored are reused. A method doubts a given value (0 or 1) if it finds the other value more
+    probable, with at least the mean probability of that value in the rows where it is given. The values that all
+    methods doubt come first.
 
     doubts.csv has a line per label value with the columns row (from 1), label, given, probability, methods, doubted and
-    corrected. Write 0, 1, or ? for "nobody knows" into the last one. With --corrected the table comes back as a new
-    dataset in data/own; lines without an entry change nothing, and a table of other data is refused.
+    corrected. Write 0, 1, or ? for "nobody knows" into the column corrected. --corrected then adds the corrected data
+    as a new dataset in data/own. Lines without an entry change nothing; a table that was made from other data is
+    refused.
 
     The guide page on wrong labels says when not to mask. In Python: multilab.statistics.label_doubts.
     """
@@ -213,7 +215,7 @@ def doubt(
     if mask and corrected:
         raise click.UsageError("--mask and --corrected exclude each other.")
     if (new_name or force) and not (mask or corrected):
-        raise click.UsageError("--name and --force are about the dataset that --mask or --corrected adds.")
+        raise click.UsageError("--name and --force need --mask or --corrected, which add a dataset.")
     dataset = named_dataset(name, reader)
     adding: dict[str, Any] = {"name": new_name or f"{dataset}-{'masked' if mask else 'corrected'}", "force": force}
     if corrected:
@@ -254,7 +256,7 @@ def _print_added(card: Card, table: Path) -> None:
 
 
 def _imbalance(data: Dataset) -> list[str]:
-    """Return the measures of label imbalance, and those of the rarest labels."""
+    """Return the measures of label imbalance, and those of the rarest labels, as lines."""
     import numpy as np
 
     from multilab import datasets
@@ -275,7 +277,7 @@ def _imbalance(data: Dataset) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as text without control characters; of a long list the first entries."""
+    """Return a value as text without control characters; only the first entries of a long list."""
     if isinstance(value, list):
         more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
         return visible(f"{value[:_SHOWN]}{more}")
@@ -283,11 +285,11 @@ def _shown(value: Any) -> str:
 
 
 def _remarks(content: dict[str, Any]) -> list[str]:
-    """Return what a user should know of a data set: what the reader did, and features that look like identifiers."""
+    """Return what a user should know about a dataset: notes of the reader, and features that look like identifiers."""
     ids = content.get("id_like", [])
     lines = [f"note: {note}" for note in content.get("notes", [])]
     if ids:
-        lines.append(f"warning: look like row identifiers, leave them out with drop: {_shown(ids)}")
+        lines.append(f"warning: these features look like row identifiers; leave them out with drop: {_shown(ids)}")
     return lines
 
 

@@ -46,12 +46,14 @@ def _file_options(function: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=True,
             help="Match by position where a file has no row identifiers or label names (an npz of one matrix).",
         ),
-        click.option("--separator", metavar="TEXT", help="Of tags and lists (default: | ; or , whichever occurs)."),
+        click.option(
+            "--separator", metavar="TEXT", help="Separator of tags and lists (default: | ; or , whichever occurs)."
+        ),
         click.option(
             "--id",
             "id_column",
             metavar="COLUMN",
-            help="Column of the row identifiers (default: id); of several files also one for each: A,B.",
+            help="Column of the row identifiers (default: id); A,B names one for each file.",
         ),
     ):
         function = option(function)
@@ -72,8 +74,10 @@ def _file_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--tags", metavar="COLUMN", help="Column of TRUTH with the tags of each row (default: 0/1 columns).")
 @click.option("--labels", metavar="A,B", help="The labels to evaluate (default: all of TRUTH).")
 @_file_options
-@click.option("--metric", type=METRIC, default="macro_f1", show_default=True, help="First metric: tests, thresholds.")
-@click.option("--rules", type=FILE, help="Decide by these rules of an earlier evaluation, and tune nothing.")
+@click.option(
+    "--metric", type=METRIC, default="macro_f1", show_default=True, help="First metric, for tests and thresholds."
+)
+@click.option("--rules", type=FILE, help="Decide by these rules of an earlier evaluation; tune nothing.")
 @click.option(
     "--fail-below",
     metavar="METRIC=VALUE",
@@ -191,7 +195,7 @@ def evaluate(
 
 
 def _for_each(option: str, text: str | None, n: int, of_what: str) -> list[Any]:
-    """Return the values ``a,b`` of an option, one for each of n files; a single one is for all of them."""
+    """Return the values ``a,b`` of an option, one for each of n files; a single value is for all of them."""
     values: list[Any] = comma_separated(text) if text else [None]
     if len(values) not in (1, n):
         raise click.UsageError(f"{option} has {len(values)} values for {n} {of_what}.")
@@ -281,7 +285,7 @@ def decide(
     in_order: bool,
     output: str | None,
 ) -> None:
-    """Decide scores of new rows by the rules of an evaluation.
+    """Decide the labels of new rows by the rules of an evaluation.
 
     \b
     multilab decide new-scores.csv --rules reports/net/rules.json -o decisions.csv
@@ -300,13 +304,13 @@ def decide(
         table = read_scores(scores, known.kind, id_column=id_column, separator=separator)
     if not in_order and table.labels is None:
         raise MultilabError(
-            f"{scores}: no label names: add the vector labels, or pass --in-order if its labels are those of {rules} "
-            "in their order"
+            f"{scores}: the file has no label names. Add the vector labels, or pass --in-order if its columns are the "
+            f"labels of {rules} in the same order"
         )
     if known.kind == "logits" and like_probabilities(table.values):
         raise MultilabError(
-            f"{scores}: all scores are in [0, 1], as probabilities are, and {rules} is for logits: write logits, or "
-            "learn rules with --kind probabilities"
+            f"{scores}: all scores are in [0, 1], like probabilities, but {rules} was learned from logits. Pass "
+            "logits, or learn the rules with --kind probabilities"
         )
     if not table.open_ended and table.spare is None:
         n_labels = table.values.shape[1]

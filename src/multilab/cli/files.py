@@ -123,7 +123,7 @@ def with_registered_files(argv: Sequence[str]) -> list[str]:
 
 
 def named_dataset(dataset: str, reader: Mapping[str, Any]) -> str:
-    """Return the name of a dataset, or of the dataset that a data file becomes; options as of `reader_options`."""
+    """Return the name of a dataset, or of the dataset of a data file, read with the options of `reader_options`."""
     if not has_path(dataset):
         return dataset
     with naming_flags():
@@ -145,7 +145,7 @@ def has_path(dataset: str) -> bool:
 
 
 def registered(dataset: str, options: Mapping[str, Any]) -> str:
-    """Return datasets, separated by commas, with the name of the registered file for each path; report new ones."""
+    """Return datasets, separated by commas, with each path replaced by the name of its registered file."""
     return ",".join(_registered(name, options) if _is_path(name) else name for name in _datasets(dataset))
 
 
@@ -167,13 +167,13 @@ def _registered(path: str, options: Mapping[str, Any]) -> str:
     lines = [f"{path} is the dataset {name}"]
     if plan is not None:
         lines += [f"  {line}" for line in profile_lines(plan.profile, plan.content)]
-        lines.append(f"  (a name of its own: {command('multilab')} datasets add {path} ... --name NAME)")
+        lines.append(f"  (to choose the name: {command('multilab')} datasets add {path} ... --name NAME)")
     print(*map(visible, lines), sep="\n", file=sys.stderr)
     return name
 
 
 def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
-    """Return what a user should know of a table before learning from it, a line each."""
+    """Return the lines that tell a user what to know about a table before learning from it."""
     kind_of = content.get("kinds", {})
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(_kind_counts(profile, kind_of).items()))
     lines = [f"rows       {profile.rows}", f"features   {profile.features}: {kinds}"]
@@ -196,7 +196,7 @@ def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
         lines.append(f"unobserved {total} of {of} label values: {_counted(unobserved, 'rows')}")
     lines.append(f"imbalance  MeanIR {mean_ir:.3g}; rarest: {counts}")
     if profile.empty:
-        lines.append(f"note       left out, no row has a value: {_first(profile.empty)}")
+        lines.append(f"note       features without any value, left out: {_first(profile.empty)}")
     lines += [f"note       {note}" for note in content["notes"]]
     lines += [
         f"note       {name}: {count} values with spaces; if it is free text: --columns {name}=text"
@@ -207,14 +207,14 @@ def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
 
 
 def _kind_counts(profile: TableProfile, kinds: Mapping[str, str]) -> Mapping[str, int]:
-    """Return the number of features per kind: as they are read, else as they are written."""
+    """Return the number of features per kind: the kind that the reader uses, otherwise the kind in the file."""
     from multilab.datasets.kinds import Kind
 
     return Counter(Kind.parse(kind).name for kind in kinds.values()) if kinds else profile.kinds
 
 
 def _by_kind(kinds: Mapping[str, str], values: Mapping[str, int]) -> dict[str, list[str]]:
-    """Return what columns that are no plain numbers are read as: kind to names, those of text with their values."""
+    """Return the names of the columns that are not plain numbers, by kind; text columns with their number of values."""
     from multilab.datasets.kinds import Kind
 
     columns: dict[str, list[str]] = {}
@@ -237,10 +237,10 @@ def _warnings(profile: TableProfile, content: Mapping[str, Any]) -> list[str]:
     lines = []
     identifiers = [name for name in profile.identifiers if kinds.get(name) in (None, "number", "category")]
     if identifiers:
-        lines.append(f"look like row identifiers, leave them out (--drop): {_first(identifiers)}")
+        lines.append(f"features that look like row identifiers; leave them out (--drop): {_first(identifiers)}")
     if profile.leaks:
         reasons = (f"{name!r}: {reason}" for name, reason in profile.leaks.items())
-        lines.append(f"features that may give labels away, leave them out (--drop) if so: {_first(reasons)}")
+        lines.append(f"features that may give labels away; if they do, leave them out (--drop): {_first(reasons)}")
     if profile.duplicates:
         lines.append(
             f"{profile.duplicates} rows repeat the features of an earlier row, {profile.conflicts} of them with other "
@@ -249,7 +249,7 @@ def _warnings(profile: TableProfile, content: Mapping[str, Any]) -> list[str]:
     if profile.constant:
         lines.append(f"features with one value only: {_first(profile.constant)}")
     if wide:
-        lines.append(f"more than {_MANY} one-hot columns each: {_first(wide)}")
+        lines.append(f"features with more than {_MANY} one-hot columns each: {_first(wide)}")
     if never:
         lines.append(f"labels that no row has: {_first(never)}")
     if always:

@@ -35,7 +35,7 @@ _MODULES = {name: module for section in _SECTIONS.values() for name, module in s
 
 _CHECKOUT_STEPS = (
     ("make reproduce", "the quick study, from nothing to a report"),
-    ("{dvc} repro reports/mlwse-core/dvc.yaml", "real data: MULTILAB_DATA names a mirror, else downloads"),
+    ("{dvc} repro reports/mlwse-core/dvc.yaml", "a study of real data, from MULTILAB_DATA or downloaded"),
     ("make ui", "look at the runs in MLflow"),
 )
 _STEPS = (
@@ -45,7 +45,7 @@ _STEPS = (
 )
 _CORE_STEPS = (
     ("{multilab} datasets list", "the datasets"),
-    ('pip install ".[lab]"', "in the clone: what the core install leaves out: studies, searches, MLflow, reports"),
+    ('pip install ".[lab]"', "in the clone: add studies, searches, MLflow and reports"),
 )
 
 _SAME_NAME = (

@@ -145,7 +145,7 @@ def _reads(method: Method) -> str:
 
 
 def _estimators(method: Method) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the estimators whose arguments can be set: the method's own, or the steps of its pipeline."""
+    """Return the estimators whose arguments can be set: the method itself, or the steps of its pipeline."""
     steps = method.params.get("steps")
     if not isinstance(steps, list):
         return [(method.target.rpartition(".")[2], method.target, method.params)]
@@ -213,12 +213,12 @@ def _check_name(name: str, title: str, outside: bool) -> None:
 
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         raise ExperimentError(
-            f"{name!r} is not a valid name of a method: lower-case letters, digits and _, a letter first"
+            f"{name!r} is not a valid method name: use lower-case letters, digits and _, and begin with a letter"
         )
     if name in names("method"):
-        raise ExperimentError(f"there is a method {name!r} already: `{command('multilab')} methods show {name}`")
+        raise ExperimentError(f"a method {name!r} exists already: `{command('multilab')} methods show {name}`")
     if title in public_classes():
-        raise ExperimentError(f"there is a class {title} already, in {public_classes()[title]}; choose another name")
+        raise ExperimentError(f"a class {title} exists already in {public_classes()[title]}; choose another name")
     if outside and not Path(f"{name}.py").exists() and find_spec(name) is not None:
         raise ExperimentError(f"a module {name!r} is installed already; choose another name")
 

@@ -83,20 +83,20 @@ def _costs(ctx: click.Context, option: click.Parameter, value: str | None) -> di
     "--cost",
     metavar="fp=C,fn=C",
     callback=_costs,
-    help="Decide by the least expected cost of false positives and negatives (tp and tn: 0); calibrates by sigmoid.",
+    help="Minimise the expected cost of false positives and negatives (tp and tn cost 0); calibrates by sigmoid.",
 )
 @click.option("--chars", is_flag=True, help="Character n-grams in addition to words, for all columns of text.")
-@click.option("--tune", type=COUNT, help="Trials of a search inside every training set, and on all rows.")
+@click.option("--tune", type=COUNT, help="Trials of a search, inside every training set and on all rows.")
 @click.option("--tune-metric", type=METRIC, help="Metric that the search optimises (ranking_loss).")
 @click.option("--tune-folds", type=FOLDS, help="Inner folds of the search (3).")
 @click.option("--register", metavar="NAME", help="Name in MLflow's registry.")
 @click.option(
-    "--metric", type=METRIC, help="Metric that decides about @champion (default: the champion's, or macro_f1)."
+    "--metric", type=METRIC, help="Metric that decides which model is @champion (default: the champion's, or macro_f1)."
 )
 @click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Significance level of that test.")
-@click.option("-o", "--output", metavar="FOLDER", help="Write the model into a folder, too.")
-@click.option("--protocol", type=PROTOCOL, help="Splits of the scores (kfold5).")
-@click.option("--cv", type=FOLDS, help="Number of stratified folds of the scores.")
+@click.option("-o", "--output", metavar="FOLDER", help="Also write the model into this folder.")
+@click.option("--protocol", type=PROTOCOL, help="Splits to score the method on (kfold5).")
+@click.option("--cv", type=FOLDS, help="Number of stratified folds to score the method on.")
 @click.option("--seed", type=SEED, help="Root of all seeds (0).")
 @click.option("--observed", metavar="SHARE", help="Share of the training labels that the method sees (1.0).")
 @click.option("--conventions", type=CONVENTIONS, help="Preset of the metrics.")
@@ -144,19 +144,19 @@ def fit(
     large = large_file(dataset)
     if large and method is None:
         raise click.UsageError(
-            f"{dataset} is read in batches of rows, for which no methods are compared: name a --method."
+            f"{dataset} is read in batches of rows; methods are not compared on these. Name a --method."
         )
     dataset = dataset if large else named_dataset(dataset, reader)
     if method is None:
         of_methods = ("decision", "calibration", "cost", "protocol", "chars", "observed")
         if arguments or tune or any(options[name] for name in of_methods):
             of_method = "--set, --tune, --decision, --calibration, --cost, --chars, --observed and --protocol"
-            raise click.UsageError(f"{of_method} are of a method: name one.")
+            raise click.UsageError(f"{of_method} need a --method.")
         best = _found(dataset, budget or 600.0, options["metric"] or "macro_f1", cv, options["seed"])
         method, arguments = best.options["method"], tuple(best.options["set"])
         options |= {"decision": best.options["decision"], "chars": best.options["chars"], "found": best}
     elif budget is not None:
-        raise click.UsageError("--budget is the time to find a method: leave out --method.")
+        raise click.UsageError("--budget is the time to find a method; it excludes --method.")
     if options["cost"] is not None:
         options["calibration"] = options["calibration"] or "sigmoid"
     run = {
@@ -192,7 +192,7 @@ def _fit_large(
     if refused:
         names = {"protocol.kfold": "cv", "tune.n_trials": "tune"}
         shown = ", ".join(f"--{names.get(name, name).replace('.', '-')}" for name in refused)
-        raise click.UsageError(f"{path} is read in batches of rows, which have no option {shown}.")
+        raise click.UsageError(f"{path} is read in batches of rows, without support for {shown}.")
     from multilab.experiments.fit import FitOptions, fit_large_and_log
 
     with naming_flags():
@@ -250,7 +250,7 @@ def predict(
     saved = load_model(model, tracking_uri)
     if large_file(rows):
         if vectors is not None:
-            raise click.UsageError(f"{rows} is read in batches of rows, which have no option --vectors.")
+            raise click.UsageError(f"{rows} is read in batches of rows, without support for --vectors.")
         _predict_large(saved, rows, output, strict)
         return
     table = saved.read(rows)
@@ -275,9 +275,9 @@ def predict(
 
 def _predict_large(saved: SavedModel, rows: str, output: str | None, strict: bool) -> None:
     if output is None:
-        raise click.UsageError(f"{rows} is read in batches of rows: name a file for the predictions (-o).")
+        raise click.UsageError(f"{rows} is read in batches of rows; name a file for the predictions (-o).")
     if Path(output).resolve().parent == Path(rows).resolve():
-        raise MultilabError(f"{output} is in the folder that is read: name a file in another one")
+        raise MultilabError(f"{output} is in the folder that is read; name a file in another folder")
     from multilab.models.file_prediction import predict_file
 
     n_rows, notes, warnings = predict_file(saved, rows, output, strict=strict)
@@ -339,11 +339,11 @@ def monitor(
     The command tests the values and the share of missing values of each feature, and the predicted prevalence of each
     label. If the file has label columns, it also tests the true prevalence and the calibration. Without drift, the
     probability that anything is reported is at most --level. Effects below --min-effect are never reported; 0.1 is
-    about the difference of 50 % and 60 % of the rows, or of 1 % and 4 %.
+    about the difference between 50 % and 60 % of the rows, or between 1 % and 4 %.
 
-    Quality needs no labels: micro and macro F1, and precision, recall and F1 of each label, are those that the
-    probabilities let expect, with a 95 % interval. They are not estimated if the probabilities were not calibrated on
-    the held-out training rows.
+    The quality is estimated without labels: the predicted probabilities give the expected micro and macro F1, and
+    precision, recall and F1 of each label, with 95 % intervals. Nothing is estimated if the probabilities were not
+    calibrated on the held-out training rows.
 
     Exit code: 0 no drift, 1 drift, 2 wrong arguments, file or columns.
     """
@@ -427,7 +427,7 @@ def explain(
             print(printable(f"for the words of {listed(texts)}, {how}"))
     if coefficients is not None:
         kind = coefficients.columns[1]
-        signs = "; positive speaks for the label" if kind == "coefficient" else ""
+        signs = "; positive values favour the label" if kind == "coefficient" else ""
         print(f"{kind}s of the model, on scaled features, largest first{signs}:")
         _print_table(coefficients)
         tables.append(coefficients.set_axis(["name", "value"], axis=1).assign(kind=kind))
@@ -478,6 +478,7 @@ def check_output(output: str | None, *inputs: str | Path, extensions: Iterable[s
     Raises
     ------
     MultilabError
+        If the file is refused.
     """
     if output is None:
         return

@@ -19,7 +19,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 class Name(click.ParamType):
-    """A name, or several separated by commas; the command itself says whether it exists.
+    """A name, or several separated by commas. The command itself checks that they exist.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class WholeNumber(click.IntRange):
     name = "integer"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return the word of the help."""
+        """Return the placeholder that help prints."""
         return "N"
 
 
@@ -109,7 +109,7 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _writable(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Refuse a folder, a pipe or a device: files are written by renaming, which would put one in its place."""
+    """Refuse a folder, a pipe or a device: renaming the finished file would replace it."""
     if value is not None and (kind := not_a_file(value)):
         raise click.BadParameter(f"{value} is {kind}: name a file to write.")
     return value

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--dataset", type=DATASET, metavar="NAME,...", help="Datasets, patterns such as 'yahoo-*', a data file.")
 @click.option("--method", type=METHOD, metavar="NAME,...", help="Methods; patterns such as 'mlwse_*' too.")
-@click.option("--protocol", type=PROTOCOL, help="One protocol.")
-@click.option("--metric", type=METRIC, metavar="NAME,...", help="Other metrics.")
-@click.option("--conventions", type=CONVENTIONS, default="default", help="Another preset of the metrics.")
-@click.option("--curves", is_flag=True, help="Show the splits of learning curves of `multilab compare` too.")
+@click.option("--protocol", type=PROTOCOL, help="Only this protocol.")
+@click.option("--metric", type=METRIC, metavar="NAME,...", help="Metrics to show instead of the default ones.")
+@click.option("--conventions", type=CONVENTIONS, default="default", help="Preset of the metrics.")
+@click.option("--curves", is_flag=True, help="Also show the learning curves of `multilab compare`.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print unrounded CSV, with standard deviations.")
 @click.option("--latex", is_flag=True, help="Print a LaTeX tabular (booktabs), the best in bold.")
 @reader_options(shown=())
@@ -48,8 +48,8 @@ def results(
     multilab results --dataset emotions --csv > emotions.csv
 
     There is a table per dataset and protocol. A row is a method with the settings that differ from its YAML. If several
-    datasets have results under one protocol, a last table shows the methods over all of them, with average ranks.
-    Results of outdated code or data are omitted.
+    datasets have results under one protocol, a last table shows the methods over all of these datasets, with average
+    ranks. Results of outdated code or data are omitted.
     """
     from multilab.cells.store import Store
     from multilab.reports.tables.results import as_csv as csv_of
@@ -65,7 +65,7 @@ def results(
         return
     _print_tables(rows, metrics, latex=latex, every=metric is not None)
     if rows and not latex:
-        print("seconds: of all splits together, base scores included; MLflow shows the mean of a split")
+        print("seconds: the sum over all splits, including base scores; MLflow shows the mean per split")
     if not rows:
         print("no results yet; run `multilab train dataset=emotions method=mlknn`")
     for reason, count in left_out.items():
@@ -81,7 +81,7 @@ def _check_metrics(text: str | None) -> None:
 
 
 def _default_metrics(rows: list[ResultRow]) -> list[str]:
-    """Return what ``train`` prints, first what was searched for, then what studies and ``compare`` rank by."""
+    """Return the metrics that ``train`` prints, those of searches first, then those that rank methods elsewhere."""
     from omegaconf import OmegaConf
 
     from multilab.cells.conf import plain

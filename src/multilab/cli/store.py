@@ -53,8 +53,8 @@ def list_cells(dataset: str | None, method: str | None, status: str | None, metr
     """List the cells, one per line.
 
     A line shows key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings. A cell is
-    outdated if the current code, libraries or data would give it another key. It is unchecked if files of multilab have
-    changed since, and it was not recomputed: `multilab store check`.
+    outdated if the current code, libraries or data would give it another key. A cell is unchecked if files of multilab
+    have changed since and it was not recomputed; `multilab store check` recomputes it.
     """
     from multilab.cells.checks import changed_cells, note, standing
     from multilab.cells.inventory import Inventory, note_earlier, protocol_text
@@ -114,12 +114,12 @@ def why(key: str, other: str | None) -> None:
 @store.command()
 @_dataset
 @_method
-@click.option("--all", "every", is_flag=True, help="All of them.")
+@click.option("--all", "every", is_flag=True, help="Recompute all of them.")
 def check(dataset: str | None, method: str | None, every: bool) -> int:
     """Recompute results whose files have changed since, and compare.
 
-    Without --all, it recomputes the cheapest of each class and another one. Equal results are not unchecked any more.
-    Exit code 1: a result differs, or cannot be recomputed. `multilab study run` checks analyses.
+    Without --all, the command recomputes the cheapest result of each class and one other. Equal results are no longer
+    unchecked. The exit code is 1 if a result differs or cannot be recomputed. `multilab study run` checks analyses.
     """
     from multilab.cells.checks import advice, changed_cells, recompute, sample
     from multilab.cells.execute import compute_within
@@ -216,7 +216,7 @@ def _what(cell: StoredCell, inventory: Inventory) -> str:
     from multilab.cells.inventory import protocol_text
 
     if not cell.record:
-        return "no record, or not one of ours"
+        return "no record of multilab"
     try:
         settings = inventory.settings(cell)
     except (MultilabError, LookupError, TypeError, ValueError) as error:  # of a record from elsewhere
@@ -264,7 +264,7 @@ def differences(store: Store, one: str, other: str) -> list[str]:
 
 
 def explanation(store: Store, key: str) -> list[tuple[str, str, str]]:
-    """Return the parts of a key, each with its value and, if that is another one, the value of today."""
+    """Return the parts of a key, each with its value and, if it has changed, today's value."""
     from multilab.cells.environment import installed_version, package_commit
     from multilab.cells.inventory import Inventory, setting_text
     from multilab.cells.loaded_code import files_today
@@ -304,7 +304,7 @@ def explanation(store: Store, key: str) -> list[tuple[str, str, str]]:
 
 
 def _identity(inventory: Inventory, cell: StoredCell) -> dict[str, Any] | None:
-    """Return what the key of a cell would be computed from today, None if that cannot be said."""
+    """Return what the key of a cell would be computed from today, None if that cannot be determined."""
     try:
         return inventory.rebuilt(cell).identity
     except (MultilabError, ImportError, OSError, LookupError, TypeError, ValueError):
@@ -312,7 +312,7 @@ def _identity(inventory: Inventory, cell: StoredCell) -> dict[str, Any] | None:
 
 
 def _reasons(inventory: Inventory, a: StoredCell, b: StoredCell, indent: str = "") -> list[str]:
-    """Return the differences of two cells as text; of base scores those of the cells that are read."""
+    """Return the differences of two cells as text; for base scores, the differences of the cells that are read."""
     old, new = ({**cell.parts, "method": cell.settings} for cell in (a, b))  # the key leaves defaults out
     lines = _rows_reasons(a, b, old, new)
     reads = old.pop("reads", []), new.pop("reads", [])
@@ -387,11 +387,11 @@ def removable(store: Store, dataset: str, method: str, outdated: bool, unchecked
         elif cell.status == "broken":
             reason = "broken: neither finished nor a record of a failure"
         elif not store.has(cell.key):
-            reason = "broken: a file is not what it was when the cell was stored"
+            reason = "broken: a file has changed since the cell was stored"
         elif outdated and (change := inventory.outdated(cell)):
             reason = f"outdated: {change}"
         elif cell.key in stale:
-            reason = "unchecked: other files have computed it, or what it reads"
+            reason = "unchecked: the files that computed it, or a cell that it reads, have changed"
         else:
             continue
         yield folder, f"{reason}: {_what(cell, inventory)}"

@@ -40,7 +40,7 @@ def study() -> None:
 def new(name: str) -> None:
     """Write the settings and the pipeline of a new study.
 
-    It writes conf/study/NAME.yaml, for you to edit, reports/NAME/dvc.yaml, and adds the data sets to data/dvc.yaml.
+    It writes conf/study/NAME.yaml, for you to edit, and reports/NAME/dvc.yaml, and adds the datasets to data/dvc.yaml.
     For an existing study, it writes only the pipelines. NAME consists of letters, digits, - and _.
     """
     from multilab.cells.conf import names, new_settings_dir
@@ -56,8 +56,8 @@ def new(name: str) -> None:
     described = load_study(name)
     check_study(described)
     pipeline, data = write_pipeline(described)
-    print(f"{short_path(pipeline)}  its pipeline; after a change of its data sets or methods, run this command again")
-    print(f"{short_path(data)}  the pipeline of the data sets")
+    print(f"{short_path(pipeline)}  its pipeline; after a change of its datasets or methods, run this command again")
+    print(f"{short_path(data)}  the pipeline of the datasets")
     if pinned := pin_version():
         print(f"{pinned}  pins the version of multilab, which the stages depend on")
     here = f"{command('multilab')} study run --study {name}"
@@ -105,8 +105,8 @@ def run(study: str, fresh: bool) -> int:
 def report(study: str, headline: bool, readme: bool, every: bool, latex: str | None) -> int:
     """Build the page of a study from its results.
 
-    It needs neither data nor cells. For a paper, --latex writes data sets by methods for each metric, the average ranks
-    with Friedman's test, and critical-difference diagrams.
+    It needs neither data nor cells. For a paper, --latex writes a table of datasets by methods for each metric, the
+    average ranks with Friedman's test, and critical-difference diagrams.
     """
     from multilab.experiments.dvc_files import PAGE
     from multilab.reports import finding_text, headline_markdown
@@ -161,7 +161,7 @@ def gate(
 ) -> int:
     """Recompute results and compare with the committed numbers.
 
-    The command uses no cache and lists all differences. Exit code 1: a number differs.
+    The command uses no cache and lists all differences. The exit code is 1 if a number differs.
 
     \b
     multilab gate                                        all methods and metrics, then the quick study
@@ -234,7 +234,7 @@ def _publish(study: Study, where: dict[str, str]) -> None:
 
 
 def _publish_runs(where: dict[str, str]) -> int:
-    """Publish all runs and searches that the store of cells has a note of."""
+    """Publish all runs and searches that are noted in the store of cells."""
     from multilab.cells.store import Store
     from multilab.experiments.publish import publish_results
     from multilab.experiments.train import read_runs
@@ -326,9 +326,9 @@ def stats(study: str) -> None:
 def costs(study: str) -> int:
     """Write the costs of a study anew.
 
-    Writes what the store knows of seconds and memory to measured.csv, and the machine to environment.json. Stages only
-    add cells that measured.csv lacks, so that the files do not change with every run. Nothing is known here of results
-    that came from a pack: their rows stay.
+    The command writes the seconds and memory of the cells in the store to measured.csv, and the machine to
+    environment.json. Stages only add cells that measured.csv lacks, so that the files do not change with every run. The
+    rows of results that came from a pack are kept, because their costs were not measured here.
     """
     from multilab.cells.store import Store
     from multilab.experiments.stages import keep_costs
@@ -360,7 +360,7 @@ def _write_statistics(study: Study) -> None:
     write_statistics(study)
     more = len(study.all_methods) - len(study.methods)
     variants = f", and {more} of variants," if more else ""
-    line.print(f"{len(study.methods)} methods{variants} on {len(study.datasets)} data sets")
+    line.print(f"{len(study.methods)} methods{variants} on {len(study.datasets)} datasets")
 
 
 def _write_page(study: str) -> Path:

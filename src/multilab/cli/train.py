@@ -1,4 +1,4 @@
-"""The commands ``train`` and ``tune``, whose settings ``name=value`` Hydra composes."""
+"""The commands ``train`` and ``tune``, which take settings ``name=value`` for Hydra."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _offered(incomplete: str, given: list[str]) -> list[str]:
 
 
 def _arguments_of_method(given: list[str], argument: str, has_value: bool) -> list[str]:
-    """Return the arguments of the method among the settings; of a switch both values, else the value it has."""
+    """Return the arguments of the method in the settings, or both values of a switch, or the value of another."""
     chosen = [word.partition("=")[2] for word in given if word.startswith("method=")]
     arguments = completion.arguments_of(chosen[-1] if chosen else "mlknn")
     if not has_value:
@@ -90,7 +90,7 @@ def _arguments_of_method(given: list[str], argument: str, has_value: bool) -> li
 
 
 def _overrides(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> list[str]:
-    """Return the arguments of Hydra, data files registered."""
+    """Return the arguments for Hydra, after registering the data files among them."""
     if any(word.startswith("study=") for word in settings):
         raise click.UsageError("No setting is called 'study'.")
     flags = ["-m"] if multirun else []
@@ -132,7 +132,7 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None, fresh: boo
       method=mlknn            a name of `multilab methods list`, or a YAML file
       method.ARGUMENT=VALUE   an argument of the method: `multilab methods show NAME`
       protocol=kfold5         the splits: kfold3, kfold5, kfold10, holdout, ..., or protocol.seed=1
-      seed=0                  the root of all seeds of the method; the folds have protocol.seed
+      seed=0                  the root of all seeds of the method; protocol.seed is the seed of the folds
       observed=1.0            the share of the training labels that methods see; the others are hidden at random,
                               'observed={share:0.5,hidden:absent}' shows them as 0
       conventions=default     the preset of the metrics
