@@ -222,7 +222,7 @@ def test_a_method_that_fails_or_does_not_fit_in_memory_is_named(tmp_path, capsys
     run(chosen, store)
     assert [entry.status for entry in chosen] == ["failed", "left out"]
     assert "neighbours" in chosen[0].note
-    assert "MB free memory" in chosen[1].note
+    assert "memory" in chosen[1].note
 
 
 def test_names_globs_and_the_settings_of_the_portfolio():
@@ -236,7 +236,7 @@ def test_names_globs_and_the_settings_of_the_portfolio():
 
 def test_a_portfolio_that_is_missing_or_wrong_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("MULTILAB_CONF", str(tmp_path))
-    with pytest.raises(ExperimentError, match="there is no portfolio; copy"):
+    with pytest.raises(ExperimentError, match=str(tmp_path)):
         load_portfolio()
     for text, message in {
         "metrics: [macro_f1]": "methods is missing",

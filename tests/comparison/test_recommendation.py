@@ -90,7 +90,7 @@ def test_the_best_of_several_baselines_counts() -> None:
 def test_one_split_is_called_one_split() -> None:
     advice = recommend(board({"a": [0.5], "b": [0.4]}))
     assert advice.method == "a"
-    assert any("One split says nothing" in sentence for sentence in advice.sentences)
+    assert any("One split" in sentence for sentence in advice.sentences)
 
 
 def test_without_methods_there_is_no_recommendation() -> None:
@@ -196,10 +196,8 @@ def test_a_method_that_assigns_a_label_far_too_often_is_not_recommended() -> Non
     rates = {"good": {"hot": 0.5}, "good + thresholds": {"fog": 0.9}, "poor": {}}
     advice = recommend(board(values, tuned=TUNED, rates=rates), ["base"])
     assert advice.method == "good"
-    assert advice.sentences[1] == (
-        "Labels assigned to far too many of the held-out rows: fog (assigned to 90 %, 1 % have it). Not recommended "
-        "because of that: good + thresholds."
-    )
+    assert "fog (assigned to 90 %, 1 % have it)" in advice.sentences[1]
+    assert "good + thresholds" in advice.sentences[1]
     rates["good"] = {"hot": 0.95}  # beyond 3 * .3 = .9
     advice = recommend(board(values, tuned=TUNED, rates=rates), ["base"])
     assert advice.method == "poor"
@@ -282,14 +280,14 @@ def test_many_methods_are_counted_and_few_are_named() -> None:
     text = " ".join(recommend(many).sentences)
     named = {name for name in many.methods if f"{name} " in text.replace(",", " ").replace(".", " ").replace(";", " ")}
     assert len(named) <= 5
-    assert "and 20 others; 5 splits cannot say which of these is the best" in text
+    assert "and 20 others" in text
     assert "and 20 others" in many.finding()
 
 
 def test_ties_single_methods_and_unfinished_ones_have_true_sentences() -> None:
     tied = recommend(board({"a": GOOD, "b": GOOD}))
     assert any("b has the same mean. Not shown to be worse" in sentence for sentence in tied.sentences)
-    assert any("b; 5 splits cannot say which of the two is the best" in sentence for sentence in tied.sentences)
+    assert any("b; 5 splits" in sentence for sentence in tied.sentences)
     alone = recommend(board({"a": GOOD}))
     assert alone.sentences == (
         "Use a, the only method: Macro F1 0.6040 on average over 5 splits (95 % interval 0.5828 to 0.6252).",

@@ -60,77 +60,79 @@ _MARGIN = 1.2
 class AutoMultiLabel(MultiLabelClassifier):
     """Multi-label classifier chosen from a portfolio within a time limit.
 
-    It accepts ordinary tables: a file or a data frame with numbers, dates, categories and free text, and labels as a
-    column of tags, as 0/1 columns, or apart as a matrix or tags. It fits the methods of ``conf/portfolio.yaml``, cheap
-    ones first and on text linear ones, stacks their out-of-fold scores, tunes decisions for the metric, and keeps the
-    best result. `multilab compare` and `multilab fit` without a method use the same portfolio, plan, decisions and
-    choice.
+    It accepts ordinary tables: a file or a data frame with numbers, dates, categories and free text. The labels are a
+    column of tags or 0/1 columns of the table, or a separate matrix or list of tags. It fits the methods of
+    ``conf/portfolio.yaml`` (cheap methods first; on text, linear methods first), stacks their out-of-fold scores, tunes
+    decisions for the metric, and keeps the best model. `multilab compare`, and `multilab fit` without a method, use the
+    same portfolio, plan, decisions and choice.
 
     Parameters
     ----------
     time_limit : float or None, default=60.0
-        Seconds for ``fit``, which ends within 1.1 times the limit and two seconds, or earlier if all methods are
-        fitted. Methods that still run then are stopped. A limit too short for the encoding of the table and a linear
-        method on 200 rows is exceeded by these, so that there is a model. None: no limit.
+        Seconds for ``fit``, which ends within 1.1 times the limit plus two seconds, or earlier if all methods are
+        fitted. Methods that still run then are stopped. If the limit is too short to encode the table and fit a linear
+        method to 200 rows, these two steps exceed it, so that there is a model. None means no limit.
     metric : str or callable, default="macro_f1"
         Metric to choose by: a name of `multilab.metrics`, a scorer, or a function of your own (guide page *your own
         metric*). Decisions are tuned for macro F1, micro F1, Hamming loss, example F1 and subset accuracy.
     budget_fits : int or None, default=None
-        Number of fits; a method takes six, on five folds and on all rows, and the first one is always tried. With
-        ``time_limit=None`` the result is then the same on every run.
+        Maximal number of fits. A method takes six fits, on five folds and on all rows; the first method is always
+        tried. With ``time_limit=None``, the result is then the same on every run.
     columns : mapping of str to str, optional
-        Kinds of columns of a frame, instead of recognising them: ``{"zip": "category"}``, see `FrameEncoder`.
+        Kinds of columns of a frame that are not to be recognised: ``{"zip": "category"}``, see `FrameEncoder`.
     drop : sequence of str, optional
-        Columns of a frame that are not read, such as an identifier; new rows may have them. `multilab predict` copies
+        Columns of a frame that are not used, such as an identifier; new rows may have them. `multilab predict` copies
         them from the file to the predictions.
     n_jobs : int, optional
         Number of parallel fits, each in a process; 1 when None, the number of cores for -1.
     random_state : int or RandomState, optional
-        Seed of folds and methods; 0 when None.
+        Seed of the folds and methods; 0 when None.
 
     Attributes
     ----------
     leaderboard_ : DataFrame
-        A row per method, and per method with tuned thresholds: ``score`` (mean of the metric over five folds, each
-        scored by models that have not seen it), ``seconds``, ``state`` ("done", "left out", "stopped", "failed") and
-        ``reason``, best first.
+        One row per method, and one per method with tuned thresholds, best first: ``score`` (mean of the metric over
+        five folds, each scored by models that have not seen it), ``seconds``, ``state`` ("done", "left out", "stopped"
+        or "failed") and ``reason``.
     best_ : str
-        Name of the row that predicts.
+        Name of the row of ``leaderboard_`` whose model predicts.
     recommendation_ : Recommendation
         Reasons and certainty of the choice, and the effect of tuned thresholds on other metrics.
     estimator_ : MethodPipeline
         The fitted model.
     label_names_ : ndarray of shape (q,)
-        Tags, or names of the label columns; only where they have names.
+        Tags, or names of the label columns. Missing if the labels have no names.
     n_labels_, classes_
         See `multilab.methods.MultiLabelClassifier`.
     n_features_in_ : int
+        Number of features, or of columns of a frame.
     feature_names_in_ : ndarray of str
-        Columns of a frame.
+        Names of the columns of a frame.
 
     Notes
     -----
-    **Labels.** ``fit(frame, "tags")``: a column with lists of tags or texts such as ``red|blue``. ``fit(frame,
-    ["happy", "sad"])``: columns of labels; patterns such as ``mood_*`` are allowed. ``fit(X, y)``: a matrix, a data
-    frame of labels, or tags of each row as lists or texts, see `multilab.methods.MultiLabelClassifier`. The frame may
-    be the path of a file, or one of polars or Arrow. `score` takes the same. NaN, and -1 in an int8 y, mean that a
-    label was not observed; methods that cannot learn from such labels are left out.
+    **Labels.** In ``fit(frame, "tags")``, the labels are a column with lists of tags or with texts such as
+    ``red|blue``. In ``fit(frame, ["happy", "sad"])`` they are columns; patterns such as ``mood_*`` are allowed. In
+    ``fit(X, y)``, ``y`` is a matrix, a data frame of labels, or the tags of each row as lists or texts, see
+    `multilab.methods.MultiLabelClassifier`. Instead of a pandas frame you can pass the path of a file, or a frame of
+    polars or Arrow. `score` takes the same arguments. NaN, and -1 in an int8 ``y``, mean that a label was not observed;
+    methods that cannot learn from such labels are left out.
 
-    **The choice** follows `multilab.comparison.recommend`: the best mean over the folds among methods that assign no
-    label far too often. Tuned thresholds have the guard of `guarded_thresholds`; if their gain is not significant,
-    macro, micro and example F1 must not lose more than that gain. If no method is significantly better than label
-    frequencies, `recommendation_` says so, but the best one is kept.
+    **The choice** follows `multilab.comparison.recommend`: the model has the best mean over the folds among the methods
+    that assign no label far too often. Tuned thresholds are guarded as in `guarded_thresholds`; if their gain is not
+    significant, macro, micro and example F1 must not lose more than that gain. If no method is significantly better
+    than the label frequencies, the best one is kept and `recommendation_` says so.
 
-    **Scores.** `predict_proba` gives probabilities; those of a method with margins are calibrated on its out-of-fold
-    scores. Decisions do not depend on the calibration.
+    **Scores.** `predict_proba` returns probabilities. For a method with margins, they come from a calibration on its
+    out-of-fold scores; decisions do not depend on this calibration.
 
-    **Weights and groups.** With ``sample_weight`` methods that take none, and the stack, are left out; decisions,
-    calibration and the metric are weighted. With ``groups`` no group has rows on both sides of a fold; the stack is
-    scored by a second level that has not seen the group. Methods that fold rows inside their own ``fit`` (deep forests,
-    calibrated support vector machines) still do so by rows.
+    **Weights and groups.** With ``sample_weight``, the stack and the methods that take no weights are left out;
+    decisions, calibration and the metric are weighted. With ``groups``, no group has rows on both sides of a fold, and
+    the stack is scored by a second level that has not seen the group. Methods that split rows into folds inside their
+    own ``fit`` (deep forests, calibrated support vector machines) ignore groups there.
 
-    **The training rows** stay with the fitted object, since `save` summarises them for monitoring. The folder that it
-    writes holds no row of them but what the method itself keeps.
+    **The training rows** stay in the fitted object, since `save` summarises them for monitoring. The folder that `save`
+    writes contains no training rows, except those that the method itself keeps.
 
     Saving needs skops: ``pip install skops``.
 
@@ -183,7 +185,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         sample_weight : str or array-like of shape (n,), optional
             Weights of the rows, >= 0, or the column of X that holds them. A row of weight 0 is absent.
         groups : str or array-like of shape (n,), optional
-            Rows that belong together, as those of a patient, or the column of X that says so.
+            Group of each row, such as a patient, or the column of X that holds it.
 
         Returns
         -------
@@ -192,11 +194,12 @@ class AutoMultiLabel(MultiLabelClassifier):
         Raises
         ------
         ComparisonError
-            An argument is wrong, or no model could be fitted: one line.
+            If an argument is wrong, or no model could be fitted.
         DatasetError
-            A column of the frame is no label, no feature, or can be read in several ways; groups are missing.
+            If a column of the frame is neither a label nor a feature, or can be read in several ways, or if a group is
+            missing.
         MethodError
-            y is no label matrix.
+            If y is not a label matrix.
         """
         from multilab.comparison.scores import metric_values
         from multilab.comparison.training_set import TrainingSet
@@ -211,7 +214,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         X, Y, self._tags_column = self._rows_and_labels(X, y)
         self._dropped = [*dropped, *filter(None, [self._tags_column]), *others]
         if Y.shape[0] < 2:
-            raise ComparisonError(f"a model needs two rows or more, got n_samples = {Y.shape[0]}")
+            raise ComparisonError(f"a model needs at least two rows, got n_samples = {Y.shape[0]}")
         if has_unobserved(Y):
             some = np.array([[1.0, np.nan], [0.0, 1.0]])
             metric_values(some, np.eye(2), np.eye(2), [self.metric])  # refuses a function of complete labels
@@ -234,24 +237,24 @@ class AutoMultiLabel(MultiLabelClassifier):
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose labels are all predicted right.
+        """Return the share of rows whose labels are all predicted correctly.
 
         Parameters
         ----------
         X : path-like, data frame of shape (n, m), array-like or sparse matrix of shape (n, d)
             Rows as `fit` takes them; a file or a frame may hold the labels.
         y : str, list of str, array-like or sparse matrix of shape (n, q), or n collections of tags
-            Labels as `fit` takes them. Tags that `fit` has not seen cannot be predicted: they are left out, with one
-            warning that counts them.
+            Labels as `fit` takes them. Tags that `fit` has not seen cannot be predicted; they are left out, and one
+            warning counts them.
         sample_weight : str or array-like of shape (n,), optional
             Weights of the rows, or the column of X that holds them.
 
         Raises
         ------
         DatasetError
-            A column does not exist, or its cells are no labels.
+            If a column does not exist, or its cells are not labels.
         MethodError
-            y is no label matrix, or a data frame with the columns of ``label_names_`` in another order.
+            If y is not a label matrix, or is a data frame with the columns of ``label_names_`` in another order.
         """
         check_is_fitted(self, "n_labels_")
         X = self.encoder_.rows_of(X, y) if is_path(X) and self.encoder_ is not None else rows_of(X, [y])
@@ -268,12 +271,12 @@ class AutoMultiLabel(MultiLabelClassifier):
         Parameters
         ----------
         folder : path-like
-            It is created; a model in it is replaced.
+            The folder is created; a model in it is replaced.
 
         Raises
         ------
         DeploymentError
-            The model holds something that cannot be saved without pickle.
+            If the model contains an object that cannot be saved without pickle.
         """
         check_is_fitted(self, "estimator_")
         return _saved(self, Path(folder).name).save(folder)
@@ -297,7 +300,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         return tuple(by_name([self.metric, *load_portfolio().metrics]).values())
 
     def _present_rows(self, X: Any, y: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
-        """Return rows, labels, weights and groups without the rows of weight 0, which nothing may be learned from."""
+        """Return rows, labels, weights and groups without the rows of weight 0, from which nothing may be learned."""
         from multilab.comparison.scores import metric_values
 
         if groups is not None:
@@ -321,7 +324,7 @@ class AutoMultiLabel(MultiLabelClassifier):
                 X, weights = _safe_indexing(X, rows), weights[rows]
                 groups = None if groups is None else groups[rows]
         if groups is not None and len(np.unique(groups)) < 2:
-            raise ComparisonError("groups: all rows are of one group, and a model is scored on groups it has not seen")
+            raise ComparisonError("`groups` needs two groups or more: a model is scored on groups that it has not seen")
         return X, y, weights, groups
 
     def _rows_and_labels(self, X: Any, y: Any) -> tuple[Any, np.ndarray, str]:
@@ -330,7 +333,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         if names_columns(X, y):
             X, y, tags = labels_by_name(X, y)
         if isinstance(X, pd.DataFrame) and not X.shape[1]:
-            raise ComparisonError("no feature is left: every column is a label, a weight or a group")
+            raise ComparisonError("X has no feature: every column is a label, a weight or a group")
         if not isinstance(X, pd.DataFrame):
             X, Y = self._validate_fit(X, y)
             self.encoder_ = None
@@ -564,7 +567,7 @@ class Search:
         seconds = max(self.deadline - time.monotonic(), least)
         outcome = run_units_within([unit], self.rows, seconds, 1, None, _work())
         if outcome.stopped:
-            return f"{self.limit:g} s are too short for the {unit.label}: give a longer time_limit"
+            return f"{self.limit:g} s are too short for the {unit.label}; set a longer time_limit"
         return next(iter(outcome.failures.values()), "")
 
     def _plan(self) -> list[MethodRun]:
@@ -629,7 +632,7 @@ class Search:
         return reason
 
     def _board(self, entries: Sequence[MethodRun]) -> Leaderboard:
-        """Return the leaderboard of what is judged, with rows for tuned thresholds where the metric depends on them."""
+        """Return the leaderboard of judged methods, with rows for tuned thresholds if the metric depends on them."""
         from multilab.comparison.board import board_of
         from multilab.comparison.decisions import tuned_name
         from multilab.statistics.result_files import CELL
@@ -679,7 +682,7 @@ class Search:
             best = min(names, key=lambda one: (one in baselines, one in board.over_assigned))
             model.best_ = model.recommendation_.method or best
         else:
-            text = f"{self.limit:g} s were too short to score {floor.name}: it is used without a comparison."
+            text = f"{self.limit:g} s were too short to score {floor.name}, which is used without a comparison."
             model.recommendation_, model.best_ = Recommendation(None, (text,)), floor.name
         chosen = board.untuned.get(model.best_, model.best_)
         judged = self.judged.get(chosen)

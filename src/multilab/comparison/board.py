@@ -1,4 +1,4 @@
-"""The leaderboard of a comparison on one data set."""
+"""Leaderboard of a comparison on one dataset."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def board_of(
     dataset: str = "",
     untuned: Mapping[str, str] | None = None,
 ) -> Leaderboard:
-    """Return the leaderboard of methods on the splits of one data set.
+    """Return the leaderboard of methods on the splits of one dataset.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ def board_of(
     metrics : sequence of str or callable
         The first one orders the leaderboard.
     methods : tuple of str
-        In the order of the comparison.
+        The methods in the order of the comparison.
     unfinished : sequence of (dataset, split, method, reason)
         Fits without a result.
     decided : DataFrame
-        See `Leaderboard`; empty where nothing finished.
+        See `Leaderboard`; empty if no method finished.
     test_to_train, alpha, dataset, untuned
         See `Leaderboard`.
     """

@@ -55,29 +55,30 @@ def compare(
     Parameters
     ----------
     estimators : list of estimators, or dict of str to estimator
-        Multi-label classifiers or pipelines that end in one: ours, scikit-learn's, or anybody's with ``fit`` and
-        ``predict_proba``, ``decision_function`` or ``predict``. Those of a list are named after their last step.
+        Multi-label classifiers, or pipelines that end in one, of this package, of scikit-learn or of any library:
+        objects with ``fit`` and ``predict_proba``, ``decision_function`` or ``predict``. The estimators of a list are
+        named after their last step.
     X : path-like, data frame, array-like or sparse matrix of n rows
         A table as a file, or as a data frame of pandas, polars or Arrow, or a matrix. Columns of text, categories and
         dates need an encoder as the first step of each estimator: ``make_pipeline(FrameEncoder(), MLkNN())``.
     Y : str, list of str, array-like, sparse matrix or data frame of shape (n, q), or n collections of tags
-        0/1; NaN where a label was not observed, which the metrics leave out. Tags, and names of columns of X, are taken
-        as by `AutoMultiLabel.fit`; the labels are then the tags of all rows.
+        Labels, 0/1; NaN where a label was not observed, which the metrics leave out. Tags, and names of columns of X,
+        are read as by `AutoMultiLabel.fit`; the labels are then the tags of all rows.
     cv : int or splitter, default=5
         Number of iteratively stratified folds (seed 0), or any splitter of scikit-learn or `multilab.model_selection`.
         More splits, for example from ``RepeatedIterativeStratifiedKFold``, give more powerful tests.
     groups : str or array-like of shape (n,), optional
-        Group of each row, such as a patient, for the splitter, or the column of X that says so; if ``cv`` is a number,
-        no group is on both sides.
+        Group of each row, such as a patient, for the splitter, or the column of X that holds it. If ``cv`` is a number,
+        no group has rows on both sides of a split.
     metrics : iterable of str or callable
         Names of `multilab.metrics`, scorers, or functions of your own (guide page *your own metric*). The first one
         orders the table.
     conventions : str or Conventions, default="default"
         Preset or rules of the metrics.
     alpha : float, default=0.05
-        Level of the tests, after Holm's correction.
+        Significance level of the tests, after Holm's correction.
     n_jobs : int, optional
-        Number of parallel fits; 1 by default, so that seconds are comparable. A fit has one thread of each numerical
+        Number of parallel fits; 1 by default, so that seconds are comparable. A fit uses one thread of each numerical
         library (BLAS, OpenMP), as everywhere in this package.
     progress : callable, optional
         Called with one line after each fit.
@@ -92,7 +93,7 @@ def compare(
     ComparisonError
         If there is no estimator, two have the same name, or a metric is unknown (MetricError).
     DatasetError
-        The file cannot be read, a column does not exist, or its cells are no labels.
+        If the file cannot be read, a column does not exist, or its cells are not labels.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def _named(estimators: Sequence[BaseEstimator] | Mapping[str, BaseEstimator]) ->
             named[title if totals[title] == 1 else f"{title} {seen[title]}"] = estimator
     for name, estimator in named.items():
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-            raise ComparisonError(f"{name} is not an estimator: pass objects with fit, for example MLkNN(), not MLkNN")
+            raise ComparisonError(f"{name} is not an estimator; pass objects with fit, for example MLkNN(), not MLkNN")
     if not named:
         raise ComparisonError("there is no estimator to compare")
     return named

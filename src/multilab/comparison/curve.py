@@ -85,9 +85,9 @@ def _rows(share: float, cells: list[Cell], scores: CellScores) -> pd.DataFrame:
 def curve_remark(curve: pd.DataFrame, metric: str) -> str:
     """Return a sentence on whether more rows would help, judging by the learning curve.
 
-    More rows help, it states, only if the metric got better with each of the last two steps of the curve, and the last
-    step has a 95 % interval without 0; its ends are those of the corrected resampled t distribution, as the splits of
-    two sizes are not paired.
+    The sentence says that more rows help only if the metric got better with each of the last two steps of the curve,
+    and the 95 % interval of the last step does not contain 0. The interval is based on the corrected resampled t
+    distribution, without pairing, as the splits of two sizes are not paired.
 
     Parameters
     ----------

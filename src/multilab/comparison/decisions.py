@@ -1,4 +1,4 @@
-"""Effects of thresholds and calibration, both learned on out-of-fold scores of the training rows only."""
+"""Effects of thresholds and calibration, which are learned only on out-of-fold scores of the training rows."""
 
 import time
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class Effects:
     Attributes
     ----------
     objective : str
-        What the thresholds are tuned for.
+        Metric that the thresholds maximise.
     thresholds : DataFrame
         Columns split, method, decision ("as predicted" or "tuned"), metric, value.
     calibration : DataFrame
@@ -171,7 +171,7 @@ def held_out_effects(
 def _run(entry: MethodRun, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
     """Compute the out-of-fold scores; return why they are not there, empty if they are."""
     if entry.member.method.base_scores:
-        return "it reads out-of-fold scores itself; `multilab fit` tunes it"
+        return "the method itself reads out-of-fold scores; `multilab fit` tunes it"
     missing = [cell for cell in entry.held_out if not store.has(cell.key)]
     left = deadline - time.monotonic()
     needed = held_out_seconds(entry, sizes, INNER_FOLDS) * len(missing) / min(n_jobs, len(entry.cells))

@@ -39,9 +39,9 @@ class Doubts:
     table : DataFrame
         See `multilab.statistics.label_doubts`.
     methods : tuple of str
-        The methods whose probabilities it is from.
+        The methods whose probabilities were used.
     left_out : dict of str to str
-        Why a method is not among them.
+        Why a method was not used.
     ranking : str
     """
 
@@ -74,11 +74,11 @@ def find_doubts(
     dataset : str
         Name of a dataset.
     methods : str, optional
-        Names and patterns as of `multilab compare`; default: :data:`METHODS`.
+        Names and patterns as for `multilab compare`; default: :data:`METHODS`.
     ranking : {"methods", "cleanlab"}, default="methods"
         See `multilab.statistics.label_doubts`.
     cv : int, default=5
-        Folds. They and the fits are those of `multilab compare`: what it has stored is not fitted again.
+        Number of folds. Folds and fits are the same as in `multilab compare`, whose stored fits are reused.
     progress : callable, optional
         Called with one line before the fits of each method.
 
@@ -112,7 +112,7 @@ def find_doubts(
             scores[entry.name] = _probabilities(entry, store, Y)
     if not scores:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items()) or "no method was named"
-        raise ComparisonError(f"no method has scores of {dataset}: {reasons}")
+        raise ComparisonError(f"{dataset}: no method has scores ({reasons})")
     table = label_doubts(Y, scores, label_names=data.label_names, ranking=ranking)
     return Doubts(data, table, tuple(scores), left_out, ranking)
 

@@ -49,24 +49,24 @@ class Evaluation:
     Attributes
     ----------
     board : Leaderboard
-        Values on all rows as those of one split. A model with thresholds is a row ``<model> + thresholds``; the
-        labels that decisions assign too often are in ``board.over_assigned``.
+        Metrics on all rows, as one split. A model with tuned thresholds is the row ``<model> + thresholds``; the labels
+        that decisions assign too often are in ``board.over_assigned``.
     values : DataFrame
         Columns model, metric, value, low, high: the metrics with bootstrap intervals over the rows.
     tests : DataFrame
         Columns model, against, metric, advantage, low, high, p, p_holm, differs: each further model against the first
         one by the first metric, by paired bootstrap. The advantage is positive where the model is better.
     gains : DataFrame
-        Columns model, metric, gain, low, high, p: cross-fitted thresholds against the decisions of the model itself.
+        Columns model, metric, gain, low, high, p: gain of cross-fitted thresholds over the model's own decisions.
     calibration : DataFrame
-        Columns model, scores ("as predicted" or "beta"), metric, value: probabilities as they are, and after
+        Columns model, scores ("as predicted" or "beta"), metric, value: metrics of the probabilities before and after
         cross-fitted calibration.
     labels : dict of str to DataFrame
-        `multilab.metrics.per_label` of each row of the board, with ``f1_low`` and ``f1_high``: the interval of F1, of
-        the most frequent labels where there are thousands. ``threshold`` is on the scale of probabilities, before
-        calibration; that of a row ``<model> + thresholds`` is the one learned on all rows, as in ``rules``.
+        `multilab.metrics.per_label` of each row of the board, with ``f1_low`` and ``f1_high``, the interval of F1; if
+        there are thousands of labels, only the most frequent ones have an interval. ``threshold`` is on the scale of
+        probabilities before calibration; in a row ``<model> + thresholds`` it was learned on all rows, as in ``rules``.
     rules : dict of str to DecisionRules
-        Of each model that has scores: thresholds and calibration learned on all rows.
+        Thresholds and calibration of each model that has scores, learned on all rows.
     left_out : dict of str to str
         Why a model has no thresholds.
     notes : tuple of str
@@ -104,7 +104,7 @@ class Evaluation:
         }
 
     def value(self, metric: str, model: str | None = None) -> float:
-        """Return a metric of a row of the board, by default of the first model with its own decisions.
+        """Return a metric of a row of the board, by default the row of the first model with its own decisions.
 
         Raises
         ------
@@ -168,31 +168,33 @@ def evaluate(
     Parameters
     ----------
     Y : data frame, array-like or sparse of shape (n, q), or n collections of tags
-        True labels, 0/1; NaN, or -1 in int8, where a label was not observed. Beside tags the columns of the scores need
-        names.
+        True labels, 0/1; NaN, or -1 in int8, where a label was not observed. If Y holds tags, the columns of the scores
+        need names.
     scores : data frame, array-like or sparse of shape (n, q), or mapping of str to such
-        Scores of a model, or of several models by name. Where Y and the scores are data frames, rows are matched by
-        index and labels by column. For the kind "top" also a list of label names for each row, the best one first.
+        Scores of a model, or of several models by name. If Y and the scores are data frames, rows are matched by index
+        and labels by column. For the kind "top", this may also be a list of label names for each row, the best one
+        first.
     kind : {"probabilities", "logits", "decisions", "top"} or mapping of str to such, default="probabilities"
         What the scores are. "logits" become probabilities by the logistic function. "top" are the k best labels of each
         row: all of them are assigned, and their scores are 1, 1/2, 1/3, ... in this order.
     metric : str, default="macro_f1"
-        The first metric: of the tests, and of the thresholds if it depends on decisions (else these maximise macro F1).
+        The first metric. Models are tested by it, and thresholds maximise it if it depends on decisions (otherwise
+        macro F1).
     metrics : iterable of str
         Further metrics.
     rules : DecisionRules, optional
-        Decide by these rules, which were learned on other rows; no thresholds are tuned then, and models are called
+        Rules that were learned on other rows and decide here. No thresholds are tuned then, and models are called
         ``<model> + rules``.
     cv : int, default=5
-        Folds of the cross-fitted thresholds and calibration: what decides a row was learned from the other folds.
+        Number of folds of the cross-fitted thresholds and calibration: those of a row are learned on the other folds.
     alpha : float, default=0.05
-        Level of the tests; intervals have the level ``1 - alpha``.
+        Significance level of the tests; intervals have the level ``1 - alpha``.
     n_draws : int, default=1000
-        Draws of the bootstrap.
+        Number of bootstrap draws.
     random_state : int, default=0
         Seed of folds and draws.
     label_names : sequence of str, optional
-        Names of the labels, if Y is no data frame; of tags, the labels to evaluate.
+        Names of the labels, if Y is not a data frame. If Y holds tags, the labels to evaluate.
 
     Returns
     -------
@@ -201,15 +203,15 @@ def evaluate(
     Raises
     ------
     ComparisonError
-        If rows or labels do not match, a score is not of its kind, or there is nothing to evaluate.
+        If rows or labels do not match, a score does not fit its kind, or there is nothing to evaluate.
     MetricError
         If a metric is unknown.
 
     Notes
     -----
-    Values are those on all rows. Intervals and tests are of the percentile bootstrap over rows: the models, and the
-    cross-fitted thresholds, stay as they are. So they cover the choice of the test rows, neither another training of
-    the model nor another tuning of thresholds.
+    Values are computed on all rows. Intervals and tests come from the percentile bootstrap over rows, with fixed models
+    and fixed cross-fitted thresholds. They account for the choice of the test rows, but not for another training of the
+    model or another tuning of the thresholds.
 
     Examples
     --------
@@ -243,7 +245,7 @@ def evaluate(
     known = None if truth.open_ended else [str(label) for label in labels]
     tables = [table_of(each, str(name), kinds[name], known) for name, each in named.items()]
     if truth.open_ended and (unnamed := [table.name for table in tables if table.labels is None]):
-        raise ComparisonError(f"{unnamed[0]}: Y holds tags, and the columns have no names: pass a data frame")
+        raise ComparisonError(f"{unnamed[0]}: Y holds tags, but the columns have no names; pass a data frame")
     return evaluate_tables(
         truth,
         tables,
@@ -306,12 +308,12 @@ def evaluate_tables(
     if rules is not None and rules.rows and rules.rows == rows_digest:
         notes.append("the rules were learned from rows with these identifiers: the values are too good for new rows")
     notes += [
-        f"{table.name}: all logits are in [0, 1], as if they were probabilities: their decisions would be wrong"
+        f"{table.name}: all logits are in [0, 1]; if they are probabilities, the decisions are wrong"
         for table, kind in zip(tables, kinds, strict=True)
         if kind == "logits" and like_probabilities(table.values)
     ]
     if len(tables) and Y.shape[0] < _FEW_ROWS:
-        notes.append(f"{Y.shape[0]} rows: intervals are wide, and their level is not exact")
+        notes.append(f"with only {Y.shape[0]} rows, intervals are wide and their level is not exact")
     learned: dict[str, DecisionRules] = {}
     left_out: dict[str, str] = {}
     tuned: dict[str, _Model] = {}
@@ -388,12 +390,12 @@ def learned_rules(
     Parameters
     ----------
     scores : ndarray or csr_array of shape (n, q)
-        In [0, 1], of rows that the model was not fitted to: of logits the probabilities.
+        Scores in [0, 1] of rows that the model was not fitted to; for logits, the probabilities.
     Y : ndarray or csr_array of shape (n, q)
         0/1, NaN where a label was not observed.
     label_names : sequence of str
     kind : str
-        What the rules will be applied to.
+        Kind of the scores that the rules will be applied to.
     objective : str
         Metric that the thresholds maximise.
     """
@@ -444,7 +446,7 @@ def _model(name: str, kind: str, values: Any, rules: DecisionRules | None, label
     """Return the scores and own decisions of a model, or its decisions by rules."""
     if kind == "decisions":
         if rules is not None:
-            raise ComparisonError(f"{name}: rules decide scores, and these are decisions")
+            raise ComparisonError(f"{name}: rules need scores, but these are decisions")
         return _Model(name, kind, None, values.astype(np.uint8), False)
     if rules is not None:
         if rules.kind != kind:

@@ -46,12 +46,12 @@ def run_methods(
 ) -> None:
     """Run the methods in order and set the status of each.
 
-    The first fits of a method, as many as run at the same time, correct its estimate: if the others do not seem to fit
-    into the time that is left, it is stopped then. A method that was stopped continues after all others if the rest
-    seems to fit, judged by its time so far.
+    The first fits of a method, as many as run at the same time, correct its estimate; if the other fits then do not
+    seem to fit into the time that is left, the method is stopped. After all others, a stopped method continues if the
+    rest seems to fit, judged by its time so far.
 
-    The estimates are scaled by what the methods so far took compared with theirs: the curves were measured on another
-    machine.
+    The estimates are scaled by the ratio of measured to estimated time of the methods so far, because the cost curves
+    were measured on another machine.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _refused_for_time(entry: MethodRun, wall: float, left: float) -> str:
         return ""
     if entry.seconds is None:
         return "the budget is used up"
-    return f"needs about {duration(wall)}, {duration(max(left, 0))} of the budget left for fits"
+    return f"needs about {duration(wall)}, but only {duration(max(left, 0))} of the budget are left for fits"
 
 
 def _run(
@@ -149,7 +149,7 @@ def _run(
         entry.status = "stopped"
         entry.note = (
             f"after {duration(entry.spent)}{expected} with {stored} of {len(entry.cells)} splits; "
-            "a run with more budget continues"
+            "a run with a larger budget continues"
         )
     else:
         entry.status = "done"

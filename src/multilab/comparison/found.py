@@ -36,7 +36,7 @@ class FoundModel:
     ----------
     dataset : str
     model : AutoMultiLabel
-        With the leaderboard and the recommendation of the search.
+        The fitted model, with the leaderboard and the recommendation of the search.
     """
 
     dataset: str
@@ -99,14 +99,14 @@ def find_model(dataset: str, budget: float, metric: str, folds: int, seed: int =
     budget : float
         Seconds.
     metric : str
-        What is chosen by, and decisions are tuned for.
+        Metric to choose by, for which decisions are tuned.
     folds : int
     seed : int, default=0
 
     Raises
     ------
     ComparisonError
-        There was no time for any fit.
+        If there was no time for any fit.
     """
     began, data = time.monotonic(), load(dataset)
     refs = split_refs(dataset, {"kfold": folds, "stratify": 1, "seed": 0})

@@ -38,7 +38,7 @@ class Request:
     budget : float
         Seconds.
     metric : str
-        Orders the leaderboard and is what the tests are about.
+        Metric that orders the leaderboard and is tested.
     cv : int
         Number of stratified folds.
     out : Path
@@ -69,7 +69,7 @@ class Cost:
     megabytes : float
         Rise of memory.
     factor : float
-        Factor by which half of the estimates of left-out data sets were off; larger for sizes beyond the measured ones.
+        Factor by which half of the estimates for left-out datasets were off; larger for sizes beyond the measured ones.
     """
 
     seconds: float
@@ -178,7 +178,7 @@ def refused_grams(rows: pd.DataFrame, texts: Sequence[str], times: int, seconds:
 
 @dataclass
 class MethodRun:
-    """The run of a method in a comparison: its cells, what they are estimated to take, and what became of them.
+    """The run of a method in a comparison: its cells, their estimated costs, and their outcome.
 
     Attributes
     ----------
@@ -190,13 +190,13 @@ class MethodRun:
     megabytes : float or None
         Estimated memory of one fit.
     factor : float
-        By which half of such estimates are off.
+        Factor by which half of such estimates are off.
     status : str
         "planned", "running", "done", "failed", "stopped" or "left out".
     note : str
-        Why it failed, was stopped or left out.
+        Why the method failed, was stopped or was left out.
     spent : float
-        Wall seconds that it took in this run.
+        Wall seconds that the method took in this run.
     """
 
     member: PortfolioMethod
@@ -321,7 +321,7 @@ def refused_for_memory(entry: MethodRun, n_jobs: int) -> str:
     needed = (entry.megabytes or 0.0) * min(n_jobs, len(entry.cells))
     if needed <= 0.8 * free:
         return ""
-    return f"needs about {needed:.0f} MB of {free:.0f} MB free memory"
+    return f"needs about {needed:.0f} MB, but only {free:.0f} MB of memory are free"
 
 
 def total(entries: Sequence[MethodRun], n_jobs: int) -> float:

@@ -34,13 +34,13 @@ class PortfolioMethod:
     changes : dict
         The arguments that the portfolio changes.
     description : str
-        What the method is, in the middle of a sentence: the portfolio's words, else its title.
+        What the method is, as part of a sentence: from the portfolio, otherwise its title.
     why : str
-        What it is and why it is in the portfolio, for a table; empty for a method that is not.
+        What the method is and why it is in the portfolio, for a table; empty for other methods.
     in_conf : bool
-        Whether it has a file ``conf/method/<name>.yaml``; the baseline is defined in the portfolio itself.
+        Whether the method has a file ``conf/method/<name>.yaml``; the baseline is defined in the portfolio itself.
     linear : bool
-        Whether its work grows with the entries of a sparse matrix that are not 0.
+        Whether the cost grows with the number of nonzero entries of a sparse matrix.
     words : dict
         Further changes on a table with free text.
     sparse : dict
@@ -48,7 +48,7 @@ class PortfolioMethod:
     bag : dict
         Further changes on a bag of words, after those on a sparse matrix.
     chars : bool
-        Whether it gets character n-grams of texts in addition to words; then its name ends in ``_chars``.
+        Whether the method gets character n-grams of texts in addition to words; its name then ends in ``_chars``.
     """
 
     method: Method
@@ -93,11 +93,11 @@ class Portfolio:
     ----------
     members : dict of str to PortfolioMethod
     metrics : tuple of str
-        What a comparison measures.
+        Metrics of a comparison.
     baseline : str
         The method that reads no features.
     alpha : float
-        Level of the tests.
+        Significance level of the tests.
     """
 
     members: dict[str, PortfolioMethod]
@@ -110,9 +110,9 @@ class Portfolio:
     ) -> list[PortfolioMethod]:
         """Return the methods that a comma-separated list of names and globs selects, all of the portfolio for None.
 
-        A method that is in the portfolio has the portfolio's arguments, with ``sparse`` those for a sparse matrix, with
-        ``bag`` those for a bag of words, with free ``text`` those for words. Members with character n-grams are left
-        out unless there is free ``text``.
+        A method of the portfolio has the portfolio's arguments: with ``sparse`` those for a sparse matrix, with ``bag``
+        those for a bag of words, with ``text`` those for free text. Members with character n-grams are left out without
+        ``text``.
 
         Raises
         ------
@@ -173,7 +173,7 @@ def load_portfolio() -> Portfolio:
     """
     path = conf_dir() / "portfolio.yaml"
     if not path.is_file():
-        raise ExperimentError(f"{path}: there is no portfolio; copy conf/portfolio.yaml of multilab into this folder")
+        raise ExperimentError(f"{path} does not exist; copy conf/portfolio.yaml of multilab into this folder")
     content = read_settings_file(path)
     for key in ("methods", "metrics", "baseline"):
         if key not in content:

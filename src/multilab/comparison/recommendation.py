@@ -36,19 +36,19 @@ class Recommendation:
     Attributes
     ----------
     method : str or None
-        None if no method is shown to be better than the baseline, or none finished.
+        The recommended method. None if no method is significantly better than the baseline, or none finished.
     sentences : tuple of str
-        What is recommended, what is not and why, the certainty, and which methods are as good and cheaper.
+        What is recommended, what is not and why, how certain this is, and which methods are as good and cheaper.
     level : tuple of str
-        Other methods that could be recommended and that the test does not separate from the recommended one.
+        Other methods that could be recommended and do not differ significantly from the recommended one.
     cheaper : tuple of str
-        Those of them on the Pareto front of quality and seconds that take at most a third of its seconds and are not
-        significantly worse, the cheapest first.
+        The methods in ``level`` on the Pareto front of quality and seconds that take at most a third of the seconds of
+        the recommended one and are not significantly worse, cheapest first.
     paid : DataFrame
-        If the method was compared with and without tuned thresholds: means of the first metric and of others that
-        depend on decisions (index), ``own``, ``thresholds`` and ``change``.
+        What tuned thresholds change, if the method was compared with and without them. The index holds the first metric
+        and others that depend on decisions; the columns ``own``, ``thresholds`` and ``change`` are means.
     over_assigned : dict of str to list of OverAssigned
-        The labels that each method but a baseline assigns far too often, see `multilab.metrics.over_assigned`.
+        The labels that each method except the baselines assigns far too often, see `multilab.metrics.over_assigned`.
     highest : str
         The method with tuned thresholds that has the highest mean but no significant gain; empty if there is none.
     """
@@ -86,11 +86,11 @@ def recommend(
 ) -> Recommendation:
     """Recommend the method with the best mean of the first metric among those whose decisions can be used.
 
-    Two kinds of methods are never recommended: those with tuned thresholds whose gain over the method's own decisions
-    is not significant (its interval at the level of the board contains 0), and those that assign a label far too often
-    (`multilab.metrics.over_assigned`). If every method does the latter, the best one with its own decisions is
-    recommended, except for these labels. Nothing is recommended if no method is significantly better than the best
-    baseline.
+    Two kinds of methods are not recommended: those with tuned thresholds whose gain over the method's own decisions is
+    not significant (its interval at the level of the board contains 0), and those that assign a label far too often
+    (`multilab.metrics.over_assigned`). If every method assigns a label far too often, the best one with its own
+    decisions is recommended, except for these labels. Nothing is recommended if no method is significantly better than
+    the best baseline.
 
     Parameters
     ----------
@@ -99,11 +99,12 @@ def recommend(
         Methods that read no features; the best of those on the board counts.
     certain : bool, default=True
         Whether tuned thresholds need a significant gain. If False, any gain counts unless macro, micro or example F1
-        loses more: for programs whose user chose the metric.
+        loses more; for programs whose user chose the metric.
     titles : mapping of str to str, optional
         Titles of methods, for the first sentence.
     command : callable, optional
-        Returns the command that fits a method of the board, empty without one; for the sentence on the highest mean.
+        Function that returns the command that fits a method of the board, or an empty string; for the sentence on the
+        highest mean.
 
     Returns
     -------
@@ -272,7 +273,7 @@ def _assigning(flagged: Mapping[str, list[OverAssigned]]) -> str:
     labels = sorted(worst.values(), key=lambda each: each.frequency - each.rate)
     return (
         f"Labels assigned to far too many of the held-out rows: {listed([*map(str, labels)], NAMED)}. Not recommended "
-        f"because of that: {_few(list(flagged))}."
+        f"for this reason: {_few(list(flagged))}."
     )
 
 
@@ -283,7 +284,7 @@ def _highest(board: Leaderboard, name: str, command: str) -> str:
         f"Highest mean: {name}, {value:.4f}. It is not recommended because its gain over the own decisions of {plain} "
         f"may be chance ({_gain(board, name)})."
     )
-    return f"{text} To take it: {command}" if command else text
+    return f"{text} To fit it anyway: {command}" if command else text
 
 
 def _gain(board: Leaderboard, tuned: str) -> str:
@@ -329,7 +330,7 @@ def _baseline(board: Leaderboard, best: str, baseline: str) -> str:
 
 def _certainty(board: Leaderboard, best: str, level: tuple[str, ...], pool: list[str]) -> str:
     if board.n_splits < 2:
-        return "One split says nothing about how certain that is; use several."
+        return "One split does not show how certain that is; use several splits."
     if len(pool) < 2:
         return ""
     tests = board.tests(reference=best)
@@ -346,7 +347,7 @@ def _certainty(board: Leaderboard, best: str, level: tuple[str, ...], pool: list
     which = "the two" if len(level) == 1 else "these"
     return (
         f"{text} Not shown to be worse at {board.alpha:g} ({_TEST}): {_few(level)}; {board.n_splits} splits "
-        f"cannot say which of {which} is the best."
+        f"do not show which of {which} is the best."
     )
 
 
@@ -376,7 +377,7 @@ def _missing(board: Leaderboard) -> str:
 def _selection(n_compared: int) -> str:
     if n_compared < 3:
         return ""
-    return "The best of several on the same splits looks better than it is: expect a little less on new rows."
+    return "The best of several methods on the same splits looks better than it is; expect a little less on new rows."
 
 
 def _level(board: Leaderboard) -> str:

@@ -101,20 +101,20 @@ def find_regressions(
     Parameters
     ----------
     now, baseline : mapping
-        Contents of two ``leaderboard.json`` of ``multilab compare`` on the same splits. Without a baseline the table
-        has the present values only.
+        Contents of two ``leaderboard.json`` of ``multilab compare`` on the same splits. Without a baseline, the table
+        has only the present values.
     metric : str, optional
         By default the first metric of ``now``.
     alpha : float, default=0.05
         Probability that at least one method is reported if none became worse.
     tolerance : float, default=0.001
-        A loss up to this size, in the unit of the metric, is none: rounding must not fail a pull request.
+        A loss up to this size, in the unit of the metric, is ignored, so that rounding does not fail a pull request.
 
     Returns
     -------
     Regressions
-        A method that finished in the baseline and fails now is a regression without a test; one that is no longer
-        compared, or that the budget left out, is noted only.
+        A method that finished in the baseline and fails now is a regression without a test. A method that is no longer
+        compared, or that the budget left out, is only noted.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def read_leaderboard(path: Path) -> dict[str, Any]:
     Raises
     ------
     ComparisonError
-        If the file is missing or is no leaderboard of this format.
+        If the file is missing or is not a leaderboard of this format.
     """
     try:
         content = read_json(path)

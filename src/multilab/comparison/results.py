@@ -35,17 +35,18 @@ class Results:
     board : Leaderboard
         The methods with their own decisions.
     final : Leaderboard
-        What is recommended from: with rows for tuned thresholds where the first metric depends on decisions.
+        The leaderboard that the recommendation is based on, with rows for tuned thresholds if the first metric depends
+        on decisions.
     recommendation : Recommendation
     commands : list of str
-        What to run next.
+        Commands to run next.
     facts : dict
         Name, title, rows, features and labels of the dataset.
     baseline : str
     seconds : float
-        What it took.
+        Wall seconds of the comparison.
     chosen : str
-        The method of the per-label table and the learning curve: the recommended one, else the best; may be empty.
+        The method of the per-label table and the learning curve: the recommended one, otherwise the best; may be empty.
     effects : Effects or None
     labels : DataFrame or None
         Per-label table of the recommended method.

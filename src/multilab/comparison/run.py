@@ -186,7 +186,7 @@ def _completed(
 ) -> Recommendation:
     """Add what to do if nothing finished, why there are no thresholds, or which of two estimates to report."""
     if chosen is None:
-        text = "Without a method named, `multilab fit` tries the same methods and always ends with a model."
+        text = "Without --method, `multilab fit` tries the same methods and always ends with a model."
         return replace(recommendation, sentences=(*recommendation.sentences, text))
     if recommendation.method is None:
         return recommendation

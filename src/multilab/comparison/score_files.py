@@ -62,9 +62,9 @@ class LabelTable:
     values : ndarray or csr_array of shape (n, q)
     ids, labels : Index or None
     open_ended : bool
-        A label that the table does not name is one that no row has: of tags and of lists of labels.
+        Whether a label that the table does not name is a label that no row has, as with tags and lists of labels.
     spare : str, optional
-        Column of a file without identifiers that could hold them: its values all differ.
+        Column of a file without identifiers that could hold them, because all its values differ.
     """
 
     name: str
@@ -75,7 +75,7 @@ class LabelTable:
     spare: str | None = None
 
     def only(self, labels: Sequence[str]) -> LabelTable:
-        """Return the table without the labels that are not among some."""
+        """Return the table with only those of its labels that are in a list."""
         if self.labels is None:
             return self
         kept = np.flatnonzero(self.labels.isin(labels))
@@ -88,19 +88,20 @@ class LabelTable:
         ----------
         labels : sequence of str
         owner : str
-            What has these labels, for messages.
+            Name of the table that has these labels, for messages.
         advice : str
             What to do about a label that the table lacks.
 
         Raises
         ------
         ComparisonError
+            If the labels do not match.
         """
         if self.labels is None:
             if self.values.shape[1] != len(labels):
                 raise ComparisonError(
-                    f"{self.name}: {self.values.shape[1]} labels, {owner} has {len(labels)}: without names, labels are "
-                    "matched by position"
+                    f"{self.name} has {self.values.shape[1]} labels, {owner} has {len(labels)}; without names, labels "
+                    "are matched by position"
                 )
             return self.values
         wanted = pd.Index(list(labels), dtype=object)
@@ -110,7 +111,7 @@ class LabelTable:
             if self.spare in unknown:
                 step = f"rename or remove the column, or name that of the row identifiers with --id {self.spare}"
             raise ComparisonError(
-                f"{self.name}: {_shown(unknown)} is no label of {owner}, which has {_shown(wanted)}: {step}"
+                f"{self.name}: {_shown(unknown)} is not a label of {owner}, which has {_shown(wanted)}; {step}"
             )
         columns = self.labels.get_indexer(wanted)
         if (columns < 0).any() and not self.open_ended:
@@ -137,14 +138,14 @@ def read_truth(
     tags : str, optional
         Column with the tags of each row, such as ``red|blue``. Without it, every other column is a label.
     separator : str, optional
-        Of the tags; by default ``|``, ``;`` or ``,``, whichever occurs.
+        Separator of the tags; by default ``|``, ``;`` or ``,``, whichever occurs.
     labels : sequence of str, optional
         The labels to read; other columns and tags are left out.
 
     Raises
     ------
     ComparisonError
-        The file cannot be read, a column is missing, or a label is not 0, 1 or empty.
+        If the file cannot be read, a column is missing, or a label is not 0, 1 or empty.
     """
     path = Path(path)
     if path.name.endswith(".npz"):
@@ -176,9 +177,9 @@ def read_scores(
     Parameters
     ----------
     path : path-like
-        CSV, TSV or Parquet with a column per label; or with the columns ``label`` and, optionally, ``score`` and a line
-        per row and label; or, of the kind "top", with one column of lists such as ``war|love``, the best label first.
-        Or npz with one matrix, dense or as `scipy.sparse.save_npz` writes it, and, optionally, ``ids`` and ``labels``.
+        CSV, TSV or Parquet with a column per label; or with the column ``label``, optionally ``score``, and a line per
+        row and label; or, for the kind "top", with one column of lists such as ``war|love``, the best label first. An
+        npz holds one matrix, dense or as `scipy.sparse.save_npz` writes it, and optionally ``ids`` and ``labels``.
     kind : {"probabilities", "logits", "decisions", "top"}, default="probabilities"
     id_column, separator
         As for `read_truth`.
@@ -186,7 +187,7 @@ def read_scores(
     Raises
     ------
     ComparisonError
-        The file cannot be read, or a value is no number or not of this kind.
+        If the file cannot be read, or a value is not a number or not of this kind.
     """
     path = Path(path)
     if path.name.endswith(".npz"):
@@ -220,11 +221,12 @@ def table_of(values: Any, name: str, kind: str | None = None, labels: Sequence[s
     kind : str, optional
         As for `read_scores`; None for true labels.
     labels : sequence of str, optional
-        Names of the labels of lists; of true labels that are tags, those to read.
+        Names of the labels of lists; for true labels that are tags, the labels to read.
 
     Raises
     ------
     ComparisonError
+        If the values are not numbers or labels of this kind.
     """
     values = pandas_frame(values)
     ids = values.index if isinstance(values, pd.Series | pd.DataFrame) else None
@@ -270,7 +272,7 @@ def in_order_of(truth: LabelTable, tables: Sequence[LabelTable]) -> tuple[LabelT
     Raises
     ------
     ComparisonError
-        A row or label of the truth is not in a table, a table has a label that the truth has not, or names repeat.
+        If a row or label of the truth is not in a table, a table has a label that the truth lacks, or names repeat.
     """
     for table in (truth, *tables):
         for names, what in ((table.ids, "row"), (table.labels, "label")):
@@ -289,12 +291,12 @@ def in_order_of(truth: LabelTable, tables: Sequence[LabelTable]) -> tuple[LabelT
                 absent = truth.ids[rows < 0]
                 if len(absent) == len(rows):
                     raise ComparisonError(
-                        f"{table.name}: no row has an identifier of {truth.name}: one is {_shown(table.ids[:1])}, in "
-                        f"{truth.name} {_shown(absent[:1])}: give both files the same identifiers"
+                        f"{table.name}: no row has an identifier of {truth.name}. It has {_shown(table.ids[:1])}, "
+                        f"{truth.name} has {_shown(absent[:1])}. Give both files the same identifiers"
                     )
                 raise ComparisonError(
-                    f"{table.name}: no scores of {len(absent)} of {len(rows)} rows of {truth.name}, such as "
-                    f"{_shown(absent)}: score these rows, or leave them out of {truth.name}"
+                    f"{table.name}: {len(absent)} of {len(rows)} rows of {truth.name} have no scores, such as "
+                    f"{_shown(absent)}; score these rows, or leave them out of {truth.name}"
                 )
             if left := len(table.ids) - len(rows):
                 notes.append(f"{table.name}: {left} rows are not in {truth.name} and were left out")
@@ -326,6 +328,7 @@ def refuse_lost_names(truth: LabelTable, tables: Sequence[LabelTable], *, in_ord
     Raises
     ------
     ComparisonError
+        If a file is refused.
     """
     everything = (truth, *tables)
     for table in everything:
@@ -424,7 +427,7 @@ def _read_frame(
         raise ComparisonError(f"{path}: reading Parquet needs pyarrow: {pip_install('pyarrow')}") from None
     except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
         reason = printable(str(error))
-        raise ComparisonError(f"{path}: it cannot be read as a table ({excerpt(reason, 120)})") from None
+        raise ComparisonError(f"{path} cannot be read as a table ({excerpt(reason, 120)})") from None
     frame.columns = frame.columns.map(lambda column: str(column).strip())
     if name not in frame:
         if id_column is not None:
@@ -440,14 +443,14 @@ def _read_npz(path: Path, id_column: str | None) -> LabelTable:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, zipfile.BadZipFile) as error:
-        raise ComparisonError(f"{path}: it is no readable npz file ({excerpt(printable(str(error)), 120)})") from None
+        raise ComparisonError(f"{path} is not a readable npz file ({excerpt(printable(str(error)), 120)})") from None
     vectors = {name: array for name, array in arrays.items() if array.ndim == 1}
     ids = next((vectors[name] for name in (id_column or "id", "ids") if name in vectors), None)
     if set(arrays) >= _CSR:
         layout = arrays["format"].item().decode("ascii", "replace") if "format" in arrays else "csr"
         kind: Any = {"csr": sp.csr_array, "csc": sp.csc_array}.get(layout)
         if kind is None:
-            raise ComparisonError(f"{path}: a sparse matrix in the format {layout}: save it as CSR")
+            raise ComparisonError(f"{path}: the sparse matrix has the format {layout}; save it as CSR")
         try:
             parts = (arrays["data"], arrays["indices"], arrays["indptr"])
             matrix: Any = sp.csr_array(kind(parts, shape=tuple(arrays["shape"].tolist())))
@@ -479,7 +482,7 @@ def _read_npz(path: Path, id_column: str | None) -> LabelTable:
 def _numbers(path: Path, frame: pd.DataFrame, ids: pd.Index | None, holes: bool = False) -> LabelTable:
     """Return a frame as numbers; refuse a cell that is none, and an empty one without ``holes``."""
     if not frame.shape[1] or not len(frame):
-        raise ComparisonError(f"{path}: there is no {'label' if len(frame) else 'row'}")
+        raise ComparisonError(f"{path} has no {'label' if len(frame) else 'row'}")
     columns = []
     for name in frame:
         numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
@@ -499,7 +502,7 @@ def _numbers(path: Path, frame: pd.DataFrame, ids: pd.Index | None, holes: bool 
 def _of_lines(path: Path, frame: pd.DataFrame, ids: pd.Index | None, kind: str) -> LabelTable:
     """Return a table with a line per row and label; a line with an empty label names a row without any."""
     if ids is None:
-        raise ComparisonError(f"{path}: lines of label and score need a column of row identifiers: name it with --id")
+        raise ComparisonError(f"{path}: lines of label and score need a column of row identifiers; name it with --id")
     rows, names = pd.factorize(ids)
     kept = (frame["label"] != "").to_numpy()
     codes, labels = pd.factorize(frame["label"][kept])
@@ -535,14 +538,14 @@ def _of_lists(
 ) -> LabelTable:
     """Return lists of labels as 1, or as scores of ranks."""
     if not len(lists):
-        raise ComparisonError(f"{name}: there is no row")
+        raise ComparisonError(f"{name} has no row")
     at = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
     flat = [label for each in lists for label in each]
     ranks = np.concatenate([np.arange(len(each)) for each in lists]).astype(np.int64)
     labels = pd.Index(sorted(set(flat)) if known is None else [str(label) for label in known], dtype=object)
     codes = labels.get_indexer(pd.Index(flat, dtype=object))
     if (codes < 0).any():
-        raise ComparisonError(f"{name}: {flat[int(np.argmin(codes))]!r} is no label of Y")
+        raise ComparisonError(f"{name}: {flat[int(np.argmin(codes))]!r} is not a label of Y")
     if pd.MultiIndex.from_arrays([at, codes]).has_duplicates:
         raise ComparisonError(f"{name}: a row has the same label twice")
     numbers = _rank_scores(ranks) if ranked else np.ones(len(flat))
@@ -603,7 +606,7 @@ def _checked(table: LabelTable, kind: str) -> LabelTable:
     if kind == "logits":
         if sp.issparse(table.values):
             raise ComparisonError(
-                f"{table.name}: a missing entry of sparse logits would be a probability of .5: write all of them, or "
+                f"{table.name}: a missing entry of sparse logits would be a probability of .5; pass dense logits, or "
                 "probabilities"
             )
     elif kind == "decisions":

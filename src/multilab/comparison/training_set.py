@@ -1,8 +1,8 @@
 """Fits of a portfolio on one training set in memory: the units of work of `AutoMultiLabel`.
 
-Plan, executor and rule of decisions are those of `multilab compare`. A cell is stored for other runs, and its scores
-are of test rows of an outer split; a fit here is of one call and one machine, and its scores are out-of-fold scores of
-the training rows, so that a method is fitted six times, not thirty.
+Plan, executor and decision rule are those of `multilab compare`. A cell of `multilab compare` is stored for other runs,
+and scores the test rows of an outer split. A fit here belongs to one call on one machine, and scores the training rows
+out of fold, so that a method is fitted six times, not thirty.
 """
 
 from __future__ import annotations
@@ -127,13 +127,13 @@ class Judged:
     decided, tuned_decided : DataFrame
         How often labels are assigned, see `multilab.statistics.Leaderboard.decided`.
     scores : ndarray of shape (n, q)
-        Shown to users: probabilities, calibrated on the other folds where the method has margins.
+        Probabilities for users; if the method has margins, calibrated on the other folds.
     own, tuned : ndarray of shape (n, q)
-        Decisions; tuned ones are of thresholds from the other folds.
+        Decisions of the method, and those by thresholds from the other folds.
     decisions, calibration : object
-        For new rows: from all out-of-fold scores.
+        Decision rule and calibration for new rows, learned from all out-of-fold scores.
     seconds : float
-        Of a fit, on average.
+        Mean seconds of a fit.
     """
 
     values: list[dict[str, float]]
