@@ -91,7 +91,7 @@ def test_a_text_becomes_numbers_and_the_encoder_remembers_folder_and_digest(mode
 def test_one_line_says_what_is_missing(model, tmp_path, monkeypatch):
     rows = reviews().drop(columns=["is_good", "is_bad"])
     for kind, message in (
-        ("embed:nowhere", "nowhere names no folder"),
+        ("embed:nowhere", "nowhere"),
         (f"embed:{tmp_path}", "holds no model that sentence-transformers can load: .*model.bin"),
     ):
         with pytest.raises(DatasetError, match=f"^[^\\n]*{message}[^\\n]*$"):

@@ -160,7 +160,7 @@ def test_single_bad_bytes_in_a_file_of_utf8_are_kept_as_such_and_their_lines_nam
     assert "bytes that are not UTF-8 were read as an unknown character: line 5" in raw.notes
     mostly_wrong = write(rows + b"M\xe1laga,0,0\n" * 5, "wrong.csv")
     with pytest.raises(
-        DatasetError, match=r"wrong\.csv:5: byte 0xe1 is not UTF-8, which 5 other .*=utf-8-replace.*=latin-1$"
+        DatasetError, match=r"wrong\.csv:5: byte 0xe1 is not UTF-8.* 5 other .*=utf-8-replace.*=latin-1$"
     ):
         read(mostly_wrong, labels_last=2)
     with pytest.raises(DatasetError, match=r"set\.csv:5: byte 0xe1 is not utf-8"):

@@ -113,7 +113,7 @@ def test_a_table_whose_parts_differ_in_type_is_refused(tables):
     with pytest.raises(DatasetError, match=r"t-train\.csv: row 1 is missing"):
         load("towns")
     tables({"full": TOWNS, "train": ["many,b,1/2/2024,0"], "test": TOWNS[1:]})
-    with pytest.raises(DatasetError, match=r"t-train\.csv: column 'size' is of numbers"):
+    with pytest.raises(DatasetError, match=r"t-train\.csv: column 'size' "):
         load("towns")
 
 

@@ -62,7 +62,7 @@ def test_lists_of_whole_numbers_may_be_tags(tmp_path):
 @pytest.mark.parametrize(
     ("voice", "message"),
     [
-        ([[1.5, 2], [1.5, 2, 3]], "row 2: the vector 'voice' has 3 numbers, and those in the rows before have 2"),
+        ([[1.5, 2], [1.5, 2, 3]], "row 2: the vector 'voice' has 3 numbers"),
         ([[1.5, 2], None], "row 2: the vector 'voice' is missing"),
         ([[1.5, 2]] * 100 + [[1.5, "x"]], "row 101: 'voice' is not a list of numbers as in other rows"),
     ],
@@ -122,7 +122,7 @@ def test_new_rows_have_lists_or_numbers(tmp_path, monkeypatch):
     encoded = encoder.encode(new)
     assert encoded.X[0, 1:].tolist() == np.median(VECTORS, axis=0).tolist()
     assert encoded.imputed == {"voice[0]": 1, "voice[1]": 1, "voice[2]": 1}
-    with pytest.raises(DatasetError, match="the vector 'voice' has 1 numbers, and those of training have 3"):
+    with pytest.raises(DatasetError, match="the vector 'voice' has 1 numbers"):
         encoder.encode(rows().assign(voice=[[1.0]] * 4))
     frames = rows().drop(columns="tags")
     np.testing.assert_array_equal(FrameEncoder().fit(frames).transform(frames), as_lists)

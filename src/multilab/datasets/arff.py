@@ -88,13 +88,13 @@ def parse_header(text: str, path: PathLike, limits: Limits, drop: Sequence[str] 
     limits : Limits
         ``max_columns`` bounds the number of attributes.
     drop : sequence of str
-        Names of attributes that are left out, so that they may have any type; they are declared as numeric.
+        Names of attributes that are left out and may have any type; they are declared as numeric.
 
     Raises
     ------
     DatasetError
-        With its line: a declaration that cannot be read, an attribute declared twice, an attribute that is
-        neither numeric nor nominal, or no ``@data``.
+        If a declaration cannot be read, an attribute is declared twice or is neither numeric nor nominal, or there is
+        no ``@data``. The message has the line.
     """
     relation, columns, seen, left_out = "", [], dict[str, int](), frozenset(drop)
     start, line = 0, 0
@@ -261,9 +261,9 @@ def parse_rows(
     Raises
     ------
     DatasetError
-        With the line: truncated row, wrong number of fields, unknown nominal value, no number, not finite,
-        missing or non-binary label, index out of range or repeated, dense and sparse rows mixed, or no row
-        at all.
+        If a row is truncated, has a wrong number of fields or an index that is repeated or out of range; if a value is
+        unknown, is not a finite number or not a label; if dense and sparse rows are mixed; or if there is no row. The
+        message has the line.
     """
     is_label = np.zeros(len(columns), dtype=bool)
     is_label[labels] = True
@@ -366,13 +366,13 @@ def read_arff(path: PathLike, reading: Reading, limits: Limits, labelled: bool =
     path : path-like
         The file.
     reading : Reading
-        Which attributes are the labels. If no option says so, ``-C n`` in the relation name decides: the first n
-        attributes, or the last n for ``-C -n``; otherwise ``-C`` is ignored (filters leave wrong ones). Attributes
-        that are left out may have any type.
+        Which attributes are the labels. Without such an option, ``-C n`` in the relation name decides: the first n
+        attributes are labels, or the last n for ``-C -n``. With an option, ``-C`` is ignored, because filters leave
+        wrong ones. Attributes that are left out may have any type.
     limits : Limits
         Upper bounds of sizes.
     labelled : bool, default True
-        False for rows without labels: every attribute is a feature.
+        If False, the rows have no labels and every attribute is a feature.
 
     Returns
     -------
@@ -384,7 +384,7 @@ def read_arff(path: PathLike, reading: Reading, limits: Limits, labelled: bool =
     Raises
     ------
     DatasetError
-        See :func:`multilab.datasets.arff.parse_rows`; further, a label attribute declared with other
+        If a row cannot be read, see :func:`multilab.datasets.arff.parse_rows`, or a label attribute declares other
         values.
     """
     octets = read_bytes(path, limits)
@@ -438,7 +438,7 @@ def _meka(header: Header, path: PathLike) -> Reading:
         why = f"the -C {count} in the relation name is not reliable after a filter"
         if not count:
             why = "the label attributes are unknown (no -C in the relation name)"
-        raise DatasetError(f"{why}: name the XML file, or the number of first or last columns", path)
+        raise DatasetError(f"{why}; name the XML file, or the number of first or last columns", path)
     return Reading(labels_first=count) if count > 0 else Reading(labels_last=-count)
 
 

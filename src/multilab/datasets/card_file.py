@@ -158,7 +158,7 @@ class Card:
     openml_id : int or None
         Number of the same set at OpenML.
     private : bool
-        Whether nothing of its rows may leave this machine: DVC neither caches nor pushes what is made of it.
+        Whether its rows may not leave this machine: DVC neither caches nor pushes files made from them.
     """
 
     name: str
@@ -197,7 +197,7 @@ def read_card(path: Path) -> Card:
     Raises
     ------
     DatasetError
-        Naming the file and the key, see :func:`read_card_yaml` and :class:`Card`.
+        If the card is malformed. The message names the file and the key, see :func:`read_card_yaml` and :class:`Card`.
     """
     return _parsed(_text(path), path)
 
@@ -341,10 +341,10 @@ def read_card_yaml(path: Path) -> Any:
     Raises
     ------
     DatasetError
-        With the line where there is one: the file cannot be read, is larger than 256 KiB, is not UTF-8 or not YAML;
-        more than 12 levels or 20,000 entries; an anchor, alias, tag or merge key; a key
-        given twice or that begins with an underscore (``_target_``); ``# @package``, ``${...}``, a control
-        character or a number of more than 64 characters.
+        If the file cannot be read, is larger than 256 KiB, or is not UTF-8 or not YAML; if it has more than 12 levels
+        or 20,000 entries; or if it contains an anchor, an alias, a tag, a merge key, a key that is given twice or
+        begins with an underscore (``_target_``), ``# @package``, ``${...}``, a control character, or a number of more
+        than 64 characters. The message has the line, if there is one.
     """
     return _content(_text(path), path)
 

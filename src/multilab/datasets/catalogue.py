@@ -38,8 +38,8 @@ def card(name: str) -> Card:
     Raises
     ------
     DatasetError
-        There is no such card (a similar name is suggested), two folders have one, or the card is malformed:
-        the message names the file and the key.
+        If there is no such card (a similar name is suggested), two folders have one, or the card is malformed (the
+        message names the file and the key).
 
     Notes
     -----

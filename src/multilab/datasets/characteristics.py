@@ -38,7 +38,8 @@ def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names
 
     Notes
     -----
-    Independent of memory order, index width, index order, stored zeros, the sign of zero, and byte order.
+    The digest does not depend on memory order, index width, index order, stored zeros, the sign of zero, and byte
+    order.
     """
     if sp.issparse(X):
         csr = canonical_csr(X.copy())
@@ -94,12 +95,12 @@ def describe(raw: RawData) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``instances``, ``features`` (before one-hot coding), ``columns`` (of ``X``), ``labels``;
-        ``cardinality`` (mean number of labels of a row), ``density`` (cardinality / labels),
-        ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``, ``unobserved_labels`` (entries of ``Y``);
-        ``missing_values``, ``nominal_features``, ``sparse`` (whether ``X`` is), ``id_like``
-        (features that look like row identifiers), ``notes`` (of the reader) and ``digest``; of a table that is not
-        encoded yet the ``kinds`` of its columns; the number of ``groups`` of rows that stay together.
+        ``instances``, ``features`` (before one-hot coding), ``columns`` (of ``X``), ``labels``; ``cardinality`` (mean
+        number of labels of a row), ``density`` (cardinality / labels), ``distinct_label_sets``, ``rows_without_label``,
+        ``labels_never_set``, ``unobserved_labels`` (entries of ``Y``); ``missing_values``, ``nominal_features``,
+        ``sparse`` (whether ``X`` is), ``id_like`` (features that look like row identifiers), ``notes`` (of the reader)
+        and ``digest``; for a table that is not encoded yet, the ``kinds`` of its columns; the number of ``groups`` of
+        rows that stay together.
 
     Notes
     -----

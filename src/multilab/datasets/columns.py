@@ -88,7 +88,7 @@ def positions_left(names: Sequence[str], drop: Sequence[str], path: PathLike) ->
     Raises
     ------
     DatasetError
-        A name to drop is no column.
+        If a name to drop is not a column.
     """
     known = set(names)
     for name in drop:

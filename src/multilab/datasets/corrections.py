@@ -28,7 +28,7 @@ _TEXTS = {value: text for text, value in _VALUES.items()}
 
 
 class Correction(NamedTuple):
-    """A label of a row, numbered from 1, as it is given and as it should be: 0, 1, or -1 for "not observed"."""
+    """A label of a row (counted from 1) with its given and its corrected value: 0, 1, or -1 for "not observed"."""
 
     row: int
     label: str
@@ -49,7 +49,7 @@ def read_corrections(path: PathLike) -> dict[Correction, int]:
     Raises
     ------
     DatasetError
-        With the line: a column is missing, a cell holds something else, or is given twice.
+        If a column is missing, a cell holds something else, or a label is corrected twice. The message has the line.
 
     Examples
     --------
@@ -101,23 +101,23 @@ def _correction(line: Mapping[str, Any], path: PathLike, number: int) -> Correct
 def corrected(
     Y: Any, label_names: Iterable[str], corrections: Mapping[Correction, int], path: PathLike | None = None
 ) -> Any:
-    """Return a label matrix with corrections, which must fit its labels.
+    """Return a label matrix with corrections applied.
 
     Parameters
     ----------
     Y : ndarray or CSR of shape (n, q)
-        As of `Dataset.Y`.
+        Labels as in `Dataset.Y`.
     label_names : iterable of str
     corrections : mapping of Correction to int
-        With the line of each, see :func:`read_corrections`.
+        Corrections with the line of each, see :func:`read_corrections`.
     path : path-like, optional
-        Their file, for messages.
+        File of the corrections, for messages.
 
     Raises
     ------
     DatasetError
-        There is no such row or label, the given label is another one, or a cell of a sparse matrix should not be
-        observed.
+        If there is no such row or label, the given value differs from the one in Y, or a cell of a sparse matrix would
+        become unobserved.
     """
     positions = {name: label for label, name in enumerate(label_names)}
     sparse = sp.issparse(Y)
@@ -125,16 +125,16 @@ def corrected(
     for correction, line in corrections.items():
         row, name, given, right = correction
         if row > labels.shape[0]:
-            raise DatasetError(f"there is no row {row}, the dataset has {labels.shape[0]}", path, line)
+            raise DatasetError(f"there is no row {row}; the dataset has {labels.shape[0]} rows", path, line)
         if name not in positions:
             hint = did_you_mean(name, positions)
             raise DatasetError(f"{excerpt(name)!r} is not a label of the dataset{hint}", path, line)
         actual = int(labels[row - 1, positions[name]])
         if actual != given:
             reason = f"row {row}, label {excerpt(name)!r} is {_TEXTS[actual]} in the dataset, not {_TEXTS[given]}"
-            raise DatasetError(f"{reason}: the table is of other data", path, line)
+            raise DatasetError(f"{reason}; the table was made from other data", path, line)
         if sparse and right < 0:
-            raise DatasetError("the labels are a sparse matrix, whose cells are all observed: no '?'", path, line)
+            raise DatasetError("'?' is refused: the labels are sparse, so that all cells are observed", path, line)
         labels[row - 1, positions[name]] = right
     if sparse:
         return sp.csr_array(labels)
@@ -142,7 +142,7 @@ def corrected(
 
 
 def merged(earlier: Iterable[Correction], later: Iterable[Correction]) -> dict[Correction, int]:
-    """Return corrections after which others were made: those of the uncorrected labels."""
+    """Return earlier and later corrections as one set of corrections of the uncorrected labels."""
     cells = {(one.row, one.label): one for one in earlier}
     for one in later:
         first = cells.get((one.row, one.label), one)

@@ -69,36 +69,38 @@ def read_csv(
     Parameters
     ----------
     path : path-like
-        The file. Fields are separated by the one of comma, semicolon and tab that is most frequent in the first line
-        outside of quotes; in a ``.tsv`` file by tabs, if the first line has one.
+        The file. The delimiter is the one of comma, semicolon and tab that is most frequent in the first line outside
+        quotes; in a ``.tsv`` file it is the tab, if the first line has one.
     reading : Reading
-        Encoding, names in the first line, decimal separator, lines that do not fit, columns that are left out.
+        Options for the encoding, the names in the first line, the decimal separator, lines that do not fit, and columns
+        to leave out.
     limits : Limits
         Upper bounds of sizes.
     text_columns : collection of str
         Names of columns that are texts, whatever their values.
     known : collection of str, optional
-        Names of all columns in training: the others of the last columns without a name are left out. None: those that
-        are nearly empty are.
+        Names of all columns in training. Trailing columns without a name that are not among them are left out. If None,
+        nearly empty ones are left out.
 
     Returns
     -------
     Rows
-        An empty field, ``?``, ``NA``, ``N/A``, ``#N/A``, ``<NA>``, ``NaN`` and ``null`` are missing values, all of them
-        in any case. A column of numbers, or of ``true`` and ``false``, is float64, unless one has leading zeros; any
-        other is a categorical of its texts. A first column without a name is the index that pandas and R write: it is
-        left out. Columns without a name at the end are called ``c4``, ``c5``, ... by their position, or left out where
-        they are nearly empty. The notes say so.
+        An empty field, ``?``, ``NA``, ``N/A``, ``#N/A``, ``<NA>``, ``NaN`` and ``null`` are missing values, in upper or
+        lower case. A column of numbers, or of ``true`` and ``false``, becomes float64, unless a number has leading
+        zeros; any other column becomes a categorical of its texts. A first column without a name is taken for the index
+        that pandas and R write, and left out. Trailing columns without a name are called ``c4``, ``c5``, ... by their
+        position, or are left out if nearly empty. The notes list all of this.
 
     Raises
     ------
     DatasetError
-        With the line: wrong number of fields, a column name that is empty or repeated, no row.
+        If a line has a wrong number of fields, a column name is empty or repeated, or there is no row. The message has
+        the line.
 
     Notes
     -----
-    pandas reads the records where it is sure to read them as the strict form of the csv module does, which decides what
-    a record is. Otherwise that module reads them first, and writes them in a form about which both agree.
+    The strict mode of the csv module decides what a record is. pandas reads the records if it is sure to read them in
+    the same way. Otherwise the csv module reads them first, and writes them in a form that both read alike.
     """
     octets, notes = _utf8_text(path, limits, reading.encoding)
     first = _FIRST_RECORD.match(octets)
@@ -118,7 +120,7 @@ def read_csv(
         raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
     if reading.on_bad_lines == "skip" and (bad := records.bad_lines(len(names))):
         records = records.without(bad)
-        notes.append(f"left out, not {len(names)} fields of CSV: {_shown_lines(bad)}")
+        notes.append(f"lines without {len(names)} valid fields, left out: {_shown_lines(bad)}")
     index = len(names) > 1 and not names[0]
     notes = ([index_note("the first column has no name", path)] if index else []) + notes
     doubtful = _names_like_data(names[index:], delimiter) if reading.header is None else []
@@ -184,7 +186,7 @@ def _utf8_text(path: PathLike, limits: Limits, encoding: str | None) -> tuple[by
         notes = ["the text is UTF-16"] if utf_16 else encoding_note(octets, encoding)
         octets = decode(octets, path, encoding).encode()
     if b"\0" in octets:
-        raise DatasetError("a binary file, no text", path)
+        raise DatasetError("the file is binary, not text", path)
     return octets, notes
 
 
@@ -732,9 +734,9 @@ def named_last(
         return names, {j for j in filled if moved or names[j] not in known}, []
     left_out = {j for j, count in filled.items() if count * _NEARLY_EMPTY <= rows}
     if left_out and len(left_out) == len(filled) and not any(filled.values()):
-        return names, left_out, [f"left out, neither names nor cells: the last {len(filled)} columns"]
+        return names, left_out, [f"the last {len(filled)} columns have neither names nor cells and were left out"]
     shown = [f"{names[j]} ({filled[j]} of {rows} cells)" for j in sorted(left_out)]
-    notes = [f"left out, no name and hardly a cell: {first_few(shown, _SHOWN)}"] if shown else []
+    notes = [f"columns without a name and with hardly a cell, left out: {first_few(shown, _SHOWN)}"] if shown else []
     taken = [names[j] for j in filled if j not in left_out]
     return names, left_out, [*notes, *([f"columns without a name: {first_few(taken, _SHOWN)}"] if taken else [])]
 

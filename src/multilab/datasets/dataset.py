@@ -46,10 +46,10 @@ class Dataset:
     name : str
         Name of the card.
     X : ndarray or scipy.sparse.csr_array of shape (n, d), float64; or DataFrame of shape (n, m)
-        Features; dense and C-contiguous, or CSR with sorted indices. For a user's table, they are as read: numbers, and
+        Features; dense and C-contiguous, or CSR with sorted indices. A user's table stays as it was read: numbers, and
         texts as categories, NaN where a value is missing (see ``kinds``).
     Y : ndarray of shape (n, q), uint8, C-contiguous; or scipy.sparse.csr_array, uint8
-        Labels, 0 or 1; int8 with -1 for unobserved labels, if there are any. Sparse for many labels: see
+        Labels, 0 or 1; int8 with -1 for unobserved labels, if there are any. Large label matrices are sparse, see
         `multilab.datasets.sparse.label_matrix`.
     feature_names, label_names : list of str
         Names of the columns of ``X`` and of ``Y``; one-hot columns of a nominal feature are
@@ -59,11 +59,11 @@ class Dataset:
     features : int
         Number of features before one-hot coding.
     kinds : dict of str to Kind, or None
-        The kinds of the columns of a table; their encoding is learned from training rows (`FrameEncoder`). None: ``X``
-        is a matrix.
+        The kinds of the columns of a table, whose encoding is learned from training rows (`FrameEncoder`). None if
+        ``X`` is a matrix.
     groups : ndarray of int64, shape (n,), or None
-        Group of each row, such as a patient: no split has rows of one group on both sides. For your own splitters:
-        ``IterativeStratifiedGroupKFold().split(data.X, data.Y, data.groups)``.
+        Group of each row, such as a patient; no split has rows of one group on both sides. To split the rows yourself,
+        use ``IterativeStratifiedGroupKFold().split(data.X, data.Y, data.groups)``.
 
     Examples
     --------
@@ -92,17 +92,17 @@ class Dataset:
         ----------
         frame : data frame of pandas, polars or Arrow, of shape (n, m)
         labels : sequence of str, or text with commas
-            Names of the label columns, or patterns: ``tag_*``; instead of the option ``label_columns``.
+            Names of the label columns, or patterns such as ``tag_*``. The same as the option ``label_columns``.
         name : str, default "frame"
             Name of the dataset.
         **options
-            Those of `multilab.datasets.options.Reading`: ``tags``, ``drop``, ``columns`` and others. ``test`` and
-            ``join`` are data frames, ``vectors`` is a matrix.
+            Options of `multilab.datasets.options.Reading`: ``tags``, ``drop``, ``columns`` and others. Here, ``test``
+            and ``join`` are data frames, and ``vectors`` is a matrix.
 
         Raises
         ------
         DatasetError
-            One line: what cannot be a feature or a label, and what to do.
+            If a column cannot be a feature or a label. The message says what to do.
 
         Examples
         --------
@@ -133,7 +133,7 @@ class Dataset:
         """Return the dataset of matrices and names; warn of features that look like identifiers."""
         for feature in id_like:
             warnings.warn(
-                f"{name}: feature {feature[:60]!r} looks like a row identifier; leave it out by 'drop'",
+                f"{name}: feature {feature[:60]!r} looks like a row identifier; leave it out with 'drop'",
                 DatasetWarning,
                 stacklevel=3,
             )
@@ -162,33 +162,33 @@ def read(source: Any, *, name: str | None = None, limits: Limits | None = None, 
     Parameters
     ----------
     source : path-like, or data frame of pandas, polars or Arrow
-        A file: ARFF, MATLAB, CSV, Excel, JSON, Parquet, Feather, svmlight or Extreme Classification text, plain or
-        compressed by gzip, bzip2 or xz.
+        A data frame, or a file in the format ARFF, MATLAB, CSV, Excel, JSON, Parquet, Feather, svmlight or Extreme
+        Classification, plain or compressed by gzip, bzip2 or xz.
     name : str, optional
-        Name of the dataset; default: that of the file.
+        Name of the dataset; default: the name of the file.
     limits : Limits, optional
         Upper bounds of sizes.
     **options
-        Those of `multilab.datasets.options.Reading`: which columns are labels, what is left out, how the file is
-        written. For a data frame ``test`` and ``join`` are data frames, too, and ``vectors`` is a matrix.
+        Options of `multilab.datasets.options.Reading`: which columns are labels, which are left out, and how the file
+        is written. For a data frame, ``test`` and ``join`` are data frames, too, and ``vectors`` is a matrix.
 
     Returns
     -------
     Dataset
-        Labels are in the order of the file's columns. A table stays a data frame: numbers as float64, texts as
-        categories; what turns its columns into numbers is the first step of a model, learned from its training rows
+        Labels are in the order of the file's columns. A table stays a data frame with numbers as float64 and texts as
+        categories. The first step of a model turns its columns into numbers, and is learned from the training rows
         (`FrameEncoder`). An ARFF file with nominal attributes or missing values is a table, too. Other files, and
-        frames whose columns are all sparse, are matrices.
+        frames whose columns are all sparse, become matrices.
 
     Raises
     ------
     DatasetError
-        One line that names the file and, for text, the line in it.
+        If the source cannot be read as a dataset. The message names the file and, for text, the line in it.
 
     Warns
     -----
     DatasetWarning
-        A column was left out without a request: the index of a pandas data frame.
+        If a column was left out that ``drop`` does not name: the index of a pandas data frame.
 
     Examples
     --------
@@ -251,8 +251,8 @@ def build_dataset(
     name : str
         Name of the set.
     paths : mapping of role to path
-        Verified files. The rows are those of ``full``, else of ``train+test``, else of ``train`` followed
-        by ``test``. Labels in ``corrections`` replace theirs.
+        Verified files. The rows are those of ``full``, otherwise of ``train+test``, otherwise of ``train`` followed by
+        ``test``. Labels in ``corrections`` replace the labels of these files.
     reader : mapping
         Options of `multilab.datasets.options.Reading`.
     generator : mapping, optional
@@ -269,7 +269,7 @@ def build_dataset(
     Raises
     ------
     DatasetError
-        Also when ``train`` and ``test`` are not rows of ``full``.
+        If a file cannot be read, or ``train`` and ``test`` are not rows of ``full``.
     """
     raw, official = (generate(generator), None) if generator is not None else _from_files(paths, reader)
     if (table := paths.get(ROLE)) is not None:
@@ -288,7 +288,7 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
     if "train+test" in paths and "full" not in paths:
         raw = _read(paths, "train+test", reader)
         if raw.train_rows is None:
-            raise DatasetError("has no training and test set", paths["train+test"])
+            raise DatasetError("the file has no training and test set", paths["train+test"])
         return raw, _first(raw.train_rows, raw.Y.shape[0])
     if "full" not in paths and (reader.get("format") or file_format(paths["train"])) in TABLES:
         raw = _read(paths, "train", {**reader, "test": paths["test"]})  # tags and kinds are those of all rows
@@ -358,7 +358,7 @@ def _require_same_columns(one: RawData, other: RawData, path: Path) -> None:
     for name, cells in one.X.items() if isinstance(one.X, pd.DataFrame) else ():
         theirs = other.X[name]
         if is_text(cells) != is_text(theirs) and cells.notna().any() and theirs.notna().any():
-            raise DatasetError(f"column '{name[:60]}' is of numbers in one file of the set, of text in another", path)
+            raise DatasetError(f"column '{name[:60]}' has numbers in one file of the set and text in another", path)
 
 
 def _matched(full: RawData, files: list[RawData], paths: list[Path]) -> list[np.ndarray]:

@@ -43,7 +43,7 @@ def read_json(path: PathLike, reading: Reading, limits: Limits, text_columns: Co
     Parameters
     ----------
     path, reading, limits, text_columns
-        As for :func:`multilab.datasets.csv_files.read_csv`. A cell of a column of ``text_columns`` may be a list.
+        See :func:`multilab.datasets.csv_files.read_csv`. A cell of a column of ``text_columns`` may be a list.
 
     Returns
     -------
@@ -54,8 +54,8 @@ def read_json(path: PathLike, reading: Reading, limits: Limits, text_columns: Co
     Raises
     ------
     DatasetError
-        With the line, or the number of the object: no JSON, no object, a nested object, or a cell that
-        :func:`multilab.datasets.frames.tidy` refuses.
+        If the file is not JSON, has no object or a nested object, or :func:`multilab.datasets.frames.tidy` refuses a
+        cell. The message has the line, or the number of the object.
     """
     content = read_bytes(path, limits)
     text_of_file = decode(content, path, reading.encoding)
@@ -69,7 +69,7 @@ def read_json(path: PathLike, reading: Reading, limits: Limits, text_columns: Co
             _refuse_half_characters(row, path, line)
         for name, cell in row.items():
             if isinstance(cell, dict):
-                raise DatasetError(f"'{excerpt(name)}' is an object: flatten it, or remove it", path, line)
+                raise DatasetError(f"'{excerpt(name)}' is an object; flatten or remove it", path, line)
         names |= dict.fromkeys(row)
         if len(names) > limits.max_columns:
             raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, line)
@@ -87,14 +87,14 @@ def read_excel(
 ) -> Rows:
     """Read the first sheet of an Excel file (``.xlsx``), whose first row names the columns.
 
-    Parameters and result are those of :func:`multilab.datasets.csv_files.read_csv`. Formulas have the values that Excel
+    Parameters and result are as in :func:`multilab.datasets.csv_files.read_csv`. A formula has the value that Excel
     saved; dates are texts.
 
     Raises
     ------
     DatasetError
-        openpyxl is not installed; no Excel file, or one whose parts are out of proportion to it; a column without a
-        name, or a cell that :func:`multilab.datasets.frames.tidy` refuses.
+        If openpyxl is not installed, the file is not an Excel file or its parts are out of proportion to it, a column
+        has no name, or :func:`multilab.datasets.frames.tidy` refuses a cell.
     """
     try:
         from openpyxl import load_workbook
@@ -154,7 +154,7 @@ def _sheet_rows(workbook: Any, path: PathLike, limits: Limits) -> list[list[Any]
             require_cells(cells, 1, "the table", path, limits)
             checked = 2 * cells
         if len(rows) == _MOST_ROWS:  # a row with a wrong number: openpyxl fills the gap before it
-            raise DatasetError(f"a row beyond the {_MOST_ROWS:,} of Excel", path)
+            raise DatasetError(f"a row has a number above {_MOST_ROWS:,}, the limit of Excel", path)
         rows.append(list(row))
     return rows
 
@@ -217,7 +217,7 @@ def _refuse_half_characters(row: dict[str, Any], path: PathLike, line: int) -> N
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start].encode("ascii", "backslashreplace").decode()
-        raise DatasetError(f"{half} is half of a character: write both halves, or remove it", path, line) from None
+        raise DatasetError(f"{half} is half of a character; write both halves, or remove it", path, line) from None
 
 
 def _cells(cells: Sequence[Any], as_text: bool) -> pd.Series:
@@ -254,7 +254,7 @@ def _check_xml(content: bytes, path: PathLike) -> None:
             place = attributes.get("r")
             row, column = coordinate_to_tuple(place) if place else (row, column + 1)
         if (kind == "row" and row <= before[0]) or (kind == "c" and (row != before[0] or column <= before[1])):
-            raise DatasetError(f"row {row} of a sheet is out of order: save the file again in Excel", path)
+            raise DatasetError(f"row {row} of a sheet is out of order; save the file again in Excel", path)
 
     parser.StartDoctypeDeclHandler = refuse
     parser.StartElementHandler = start

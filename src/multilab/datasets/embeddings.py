@@ -1,10 +1,10 @@
-"""Columns of text as sentence embeddings by a model in a local folder: nothing is downloaded.
+"""Columns of text as sentence embeddings by a model in a local folder. Nothing is downloaded.
 
 An embedding reads one cell and learns nothing, so a column becomes numbers (``review[0]``, ``review[1]``, ...) before
-anything else happens to a table. New rows have the text; the encoder of a model remembers the folder and its digest.
+anything else happens to a table. New rows have the text; the encoder of a model stores the folder and its digest.
 
-A folder is read if the user named it: by an option or an argument in this process, or in ``MULTILAB_EMBEDDINGS``. One
-that only a card or the encoder of a model names may be a stranger's.
+A folder is read only if the user named it, by an option or an argument in this process or in ``MULTILAB_EMBEDDINGS``. A
+folder that only a card or the encoder of a model names may be a stranger's.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ class Embedding:
     Parameters
     ----------
     folder : str
+        Folder of the model.
     digest : str
-        Of the files of the folder; empty: they are not checked.
+        Digest of the files in the folder; if empty, they are not checked.
 
     Examples
     --------
@@ -84,16 +85,16 @@ class Embedding:
         Raises
         ------
         DatasetError
-            There is no such folder, the user did not name it, or its files are not those of the digest.
+            If there is no such folder, the user did not name it, or its files do not have the digest.
         """
         if not os.path.isdir(self.folder):
             raise DatasetError(
-                f"embed:{self.folder} names no folder: give the folder of a model of sentence-transformers"
+                f"embed:{self.folder} does not name a folder; give the folder of a model of sentence-transformers"
             )
         if not _is_named(self.folder):
             raise DatasetError(
-                f"embed:{excerpt(self.folder, 200)} is named by a file, not by you: a model may run for its texts, so "
-                f"name the folder in {FOLDERS_VARIABLE} if you know it"
+                f"embed:{excerpt(self.folder, 200)} is named by a file, not by you. If you trust this model, name its "
+                f"folder in {FOLDERS_VARIABLE}"
             )
         digest = _digest(self.folder)
         if self.digest not in ("", digest):
@@ -109,7 +110,7 @@ class Embedding:
         Raises
         ------
         DatasetError
-            The package is not installed, the folder holds no model, or the files are others.
+            If the package is not installed, the folder holds no model, or its files have changed.
         """
         checked = self.checked()
         model = _model(checked.folder, checked.digest)
@@ -181,7 +182,7 @@ def embedded_frame(
     Raises
     ------
     DatasetError
-        A column does not exist, or see `Embedding.vectors`.
+        If a column does not exist, or see `Embedding.vectors`.
     """
     kinds, embeddings = dict(columns or {}), _with_digests(embeddings_of(columns))
     if not embeddings or not isinstance(rows, pd.DataFrame):

@@ -78,11 +78,11 @@ class FeatureColumn:
         Categories with a 0/1 column each, or the words of a text and then its character n-grams (``*ing *``), in the
         order of the columns; None for numbers and dates.
     fill : float or str or None
-        What a missing value becomes: a number (for a date its days), or one of ``values``; None: nothing.
+        Value that replaces a missing one: a number (for a date, its days) or one of ``values``. None if nothing does.
     kind : Kind
         See `multilab.datasets.kinds.Kind`.
     others : bool
-        Whether a last 0/1 column takes rare categories together, and those that training did not have.
+        Whether a last 0/1 column stands for rare categories and those that training did not have.
     indicator : bool
         Whether a last column says that the value is missing.
     weights : tuple of float or None
@@ -127,9 +127,10 @@ class FeatureColumn:
         -----
         Missing numbers and dates get the median. A category is rare if it has less than a thousandth of the rows, or a
         single row of 100 or more. Text keeps the :data:`MAX_TERMS` words that occur in most rows, ties in alphabetical
-        order, without those in a single row of 100 or more; if there are more, all others (also new ones) are hashed
-        into :data:`HASHED` columns by MurmurHash3, which has no seed here and is the same everywhere. Of character
-        n-grams (3 to 5 characters, within words with a blank at both ends) there are as many, without hashing.
+        order, without those in a single row of 100 or more; if there are more words, all others (also new ones) are
+        hashed into :data:`HASHED` columns by MurmurHash3, which has no seed here and is the same everywhere. Character
+        n-grams (3 to 5 characters, within words with a blank at both ends) are chosen in the same way, up to the same
+        number, without hashing.
         """
         if kind.name in ("number", "date"):
             numbers, _ = _numbers(cells, kind, name)
@@ -214,7 +215,7 @@ class FeatureColumn:
         Raises
         ------
         DatasetError
-            ``strict`` is set and a cell of numbers or dates is neither one nor missing.
+            If ``strict`` is set and a cell is neither missing nor a number or date of this column.
         """
         if self.kind.name in ("number", "date"):
             return self._of_numbers(cells, strict)

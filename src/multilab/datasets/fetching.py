@@ -60,21 +60,21 @@ def fetch(
 ) -> list[Path]:
     """Return the verified files of a dataset, downloading missing ones.
 
-    A file without a public address is searched in the folder of the card first. All are searched in this order:
-    the folder ``MULTILAB_DATA`` (a mirror: the card's paths, the file itself or with ``.xz``, ``.bz2`` or ``.gz``),
-    ``<data_dir>/raw/<name>/``, the folder of the card itself, and then the public address of the card; downloads are
-    stored in the second.
+    Files are searched in the folder ``MULTILAB_DATA`` (a mirror with the paths of the card, plain or with ``.xz``,
+    ``.bz2`` or ``.gz``), then in ``<data_dir>/raw/<name>/``, then in the folder of the card, and are finally downloaded
+    from the public address in the card to ``<data_dir>/raw/<name>/``. A file without a public address is first searched
+    in the folder of the card.
 
     Parameters
     ----------
     name : str
         Dataset name.
     variants : bool, default False
-        Also the other editions of a card, which are not read as the dataset.
+        Whether to include the other editions in the card, which are not read as the dataset.
     copy : bool, default False
-        Write the content of files that are elsewhere to ``<data_dir>/raw/<name>/``, too, which DVC tracks.
+        Whether to copy the content of files from elsewhere to ``<data_dir>/raw/<name>/``, which DVC tracks.
     base : str, optional
-        Replaces https://raw.githubusercontent.com, as ``MULTILAB_DOWNLOAD_BASE`` does.
+        Address that replaces https://raw.githubusercontent.com, as ``MULTILAB_DOWNLOAD_BASE`` does.
     timeout : float, default 30
         Seconds without a byte after which a download is aborted.
     progress : callable, optional
@@ -83,13 +83,13 @@ def fetch(
     Returns
     -------
     list of Path
-        In the card's order; empty for a set that is generated.
+        Paths in the order of the card; empty for a generated dataset.
 
     Raises
     ------
     DatasetError
-        Wrong size or checksum (the message has both; a wrong download is not stored), an address that
-        does not answer, a set that is not available.
+        If a file has a wrong size or checksum (the message has both; a wrong download is not stored), an address does
+        not answer, or the dataset is not available.
 
     Examples
     --------

@@ -75,16 +75,16 @@ class TextForm:
     encoding : str or None
         See `decode`.
     header : bool or None
-        Whether the first line of a table names the columns; otherwise they are called ``c1``, ``c2``, ... None: it
-        does, and a first line that looks like data is refused.
+        Whether the first line of a table names the columns; otherwise they are called ``c1``, ``c2``, ... If None, it
+        names them, and a first line that looks like data is refused.
     decimal : {".", ","} or None
-        The decimal separator of a table, where the other one may separate thousands. None: a point, and nothing
-        separates thousands.
+        The decimal separator of a table; the other one may separate thousands. If None, the separator is a point, and
+        nothing separates thousands.
     on_bad_lines : {"error", "skip"} or None
-        Whether lines that do not fit the header of a table are refused (None: they are), or left out.
+        Whether lines that do not fit the header of a table are refused (also if None), or left out.
     known : collection of str or None
-        Names of all columns in training: the others of the last columns without a name are left out. None: those that
-        are nearly empty are.
+        Names of all columns in training. Trailing columns without a name that are not among them are left out. If None,
+        nearly empty ones are left out.
     """
 
     encoding: str | None = None
@@ -118,7 +118,7 @@ def read_bytes(path: PathLike, limits: Limits | None = None) -> bytes:
     Raises
     ------
     DatasetError
-        No such file, a pipe or a device, unreadable, empty, damaged or truncated compression, or too large.
+        If there is no such file, or it is a pipe or a device, unreadable, empty, too large, or damaged.
     """
     limits = limits or Limits()
     chunks, size = [], 0
@@ -215,14 +215,14 @@ def decode(content: bytes, path: PathLike | None = None, encoding: str | None = 
     path : path-like, optional
         For error messages.
     encoding : str, optional
-        One of `ENCODINGS`; "utf-8-replace" makes of each byte that is not UTF-8 a replacement character. Default:
-        UTF-8 with or without a byte order mark, in which bytes that are not UTF-8 become replacement characters where
-        more characters beyond ASCII are UTF-8; or Windows-1252 where none is.
+        One of `ENCODINGS`; "utf-8-replace" turns each byte that is not UTF-8 into a replacement character. By default,
+        the text is UTF-8 with or without a byte order mark. Bytes that are not UTF-8 become replacement characters if
+        more characters beyond ASCII are UTF-8; if none is, the text is Windows-1252.
 
     Raises
     ------
     DatasetError
-        With the line of the first wrong byte.
+        If a byte does not fit the encoding. The message has the line of the first one.
     """
     try:
         if encoding == "utf-8-replace":
@@ -263,8 +263,8 @@ def _decode_windows(content: bytes, path: PathLike | None, line: int, wrong: int
     known, single = len(_SEQUENCE.findall(content)), "cp1252" if undefined is None else "latin-1"
     if known or content.startswith(b"\xef\xbb\xbf"):
         raise DatasetError(
-            f"byte 0x{wrong:02x} is not UTF-8, which {known} other characters are: correct it, read it as an unknown "
-            f"character by {option('encoding', 'utf-8-replace')}, or every byte as a character by "
+            f"byte 0x{wrong:02x} is not UTF-8, but {known} other characters are; correct it, read it as an unknown "
+            f"character with {option('encoding', 'utf-8-replace')}, or every byte as a character with "
             f"{option('encoding', single)}",
             path,
             line,

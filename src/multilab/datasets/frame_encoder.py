@@ -25,14 +25,14 @@ _NAME = "X"  # of the frame, in messages
 class FrameEncoder(TransformerMixin, BaseEstimator):
     """Encoder of data frames with numbers, dates, categories and free text.
 
-    In a pipeline, it learns only from the training rows of each fold. Models of user datasets use the same encoder, see
-    `FeatureColumn` for what each kind of column becomes.
+    In a pipeline, the encoder learns only from the training rows of each fold. Models of user datasets use the same
+    encoder. `FeatureColumn` describes what each kind of column becomes.
 
     Parameters
     ----------
     columns : mapping of str to str, optional
-        Kinds of columns, instead of recognising them: ``{"price": "number:comma", "zip": "category"}``, see
-        `multilab.datasets.kinds.Kind`; ``embed:FOLDER`` makes sentence embeddings of texts by a model of
+        Kinds of columns that are not to be recognised: ``{"price": "number:comma", "zip": "category"}``, see
+        `multilab.datasets.kinds.Kind`. ``embed:FOLDER`` computes sentence embeddings of texts with a model of
         sentence-transformers in a local folder.
     strict : bool, default False
         Whether `transform` refuses cells of numbers and dates that cannot be read; by default they count as missing.
@@ -40,8 +40,11 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     encoder_ : TableEncoder
+        The encoder that was learned.
     feature_names_in_ : ndarray of str
+        Names of the columns of the frame.
     n_features_in_ : int
+        Number of these columns.
 
     Examples
     --------
@@ -77,7 +80,7 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         DatasetError
-            Not a data frame, a column of another type, or one that can be read in several ways.
+            If X is not a data frame, or a column has another type or can be read in several ways.
         """
         X, given, embeddings = embedded_frame(as_pandas(X, _NAME), self.columns, _NAME)
         kinds = choose_kinds(tidy(X, _NAME), (), given, _NAME)
@@ -93,7 +96,7 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         DatasetError
-            Columns are missing or unknown; with ``strict``, a cell cannot be read.
+            If columns are missing or unknown or, with ``strict``, a cell cannot be read.
         """
         check_is_fitted(self)
         return self.encoder_.encode(_named(as_pandas(X, _NAME)), strict=self.strict).X

@@ -52,7 +52,7 @@ LEADING_ZERO = re.compile(r"0\d+")
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a file or a data frame, before it is said which columns are labels.
+    """The rows of a file or a data frame, before the label columns are chosen.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def as_pandas(frame: Any, name: PathLike) -> pd.DataFrame:
     Raises
     ------
     DatasetError
-        It is none.
+        If it is not a data frame.
     """
     known = pandas_frame(frame)
     if not isinstance(known, pd.DataFrame):
@@ -119,12 +119,12 @@ def tidy(
     Raises
     ------
     DatasetError
-        Not a data frame with rows and different column names, a column of another type, a dictionary or a list
-        of lists as a cell, or an infinite value.
+        If the frame has no rows or equal column names, a column has another type, a cell is a dictionary or a list of
+        lists, or a value is infinite.
     """
     frame = as_pandas(frame, name)
     if isinstance(frame.columns, pd.MultiIndex):
-        raise DatasetError("columns have names of several levels: join them first", name)
+        raise DatasetError("columns have names of several levels; join them first", name)
     if not len(frame):
         raise DatasetError("the table has no row", name)
     frame = with_numbers(frame, name, {*text_columns, *skip})

@@ -19,12 +19,12 @@ def irlbl(Y: Any) -> np.ndarray:
     Parameters
     ----------
     Y : array-like or sparse matrix of shape (n, q)
-        Labels; what is not 1 (0, or -1 and NaN for unobserved ones) does not count.
+        Labels; values other than 1 (0, or -1 and NaN for unobserved labels) do not count.
 
     Returns
     -------
     ndarray of shape (q,)
-        1 for the most frequent label; infinite for a label that no row has, NaN where no label is set.
+        1 for the most frequent label, infinity for a label that no row has, NaN if no label is set at all.
 
     References
     ----------
@@ -59,8 +59,8 @@ def mean_ir(Y: Any) -> float:
 def cvir(Y: Any) -> float:
     """Return CVIR, the coefficient of variation of `irlbl` over the labels that occur.
 
-    The standard deviation divides by their number less one, as in the paper of `irlbl`; NaN where there are fewer than
-    two.
+    The standard deviation divides by the number of these labels minus one, as in the paper of `irlbl`; NaN for fewer
+    than two.
 
     Examples
     --------
@@ -74,9 +74,10 @@ def cvir(Y: Any) -> float:
 
 
 def scumble(Y: Any) -> float:
-    """Return SCUMBLE, how much frequent and rare labels occur in the same rows: 0 (never) to below 1.
+    """Return SCUMBLE, the degree to which frequent and rare labels occur in the same rows: 0 (never) to below 1.
 
-    The mean over all rows of 1 - (geometric mean / mean) of `irlbl` of the row's labels; 0 for a row without labels.
+    SCUMBLE is the mean over all rows of 1 - (geometric mean / mean) of `irlbl` of the row's labels; 0 for a row without
+    labels.
 
     References
     ----------
@@ -94,7 +95,7 @@ def scumble(Y: Any) -> float:
 
 
 def scumble_lbl(Y: Any) -> np.ndarray:
-    """Return SCUMBLELbl of each label: the mean of `scumble`'s values of the rows that have it, NaN where none has.
+    """Return SCUMBLELbl of each label: the mean SCUMBLE of the rows that have the label, NaN if no row has it.
 
     References
     ----------
@@ -127,5 +128,5 @@ def _set(Y: Any) -> sp.csr_array:
     """Return which labels are set, as float 0/1 in CSR."""
     matrix = table_values(tag_columns(Y, name="Y"))
     if matrix.ndim != 2:
-        raise ValueError(f"Y must have two dimensions, one column per label, and has shape {matrix.shape}")
+        raise ValueError(f"Y must have two dimensions, with one column per label, got shape {matrix.shape}")
     return sp.csr_array(matrix == 1).astype(np.float64)

@@ -48,8 +48,8 @@ def joined_rows(
     Raises
     ------
     DatasetError
-        The test table has other columns; the key is missing in a table or a row, or occurs twice; a row has no
-        labels; both tables have a column of one name.
+        If the test table has other columns, the key is missing in a table or a row or occurs twice, a row has no
+        labels, or both tables have a column of the same name.
     """
     frame, notes, train_rows, parts = _without(first.frame, reading.dropped), list[str](), None, [first]
     if reading.test is not None:
@@ -119,7 +119,7 @@ def _joined(
     keys, theirs = _keys(first, on, names[0], unique=True), _keys(other, on, names[1], unique=not long)
     if both := [one for one in other.columns if one in first.columns and one != on]:
         raise DatasetError(
-            f"join: both tables have a column {excerpt(both[0])!r}: rename one, or leave both out ({option('drop')})",
+            f"join: both tables have a column {excerpt(both[0])!r}; rename one, or leave both out ({option('drop')})",
             names[1],
         )
     rows = dict[str, list[int]]()

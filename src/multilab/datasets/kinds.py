@@ -108,11 +108,11 @@ class Kind:
     name : {"number", "category", "text", "date"}
     style : str
         How the cells are written. Numbers: "" (1234.5), "point" (1,234.5: commas separate thousands) or "comma"
-        (1.234,5). Dates: "year" (2024-01-31, 2024/1/31, ISO 8601 with time and zone), "day" (31.1.2024, 31 Jan 2024)
-        or "month" (1/31/2024, January 31, 2024); "" is "year". Text: "" (words) or "chars" (words and character
-        n-grams); the latter is never recognised.
+        (1.234,5). Dates: "year" (2024-01-31, 2024/1/31, ISO 8601 with time and zone), "day" (31.1.2024, 31 Jan 2024) or
+        "month" (1/31/2024, January 31, 2024); "" is "year". Text: "" (words) or "chars" (words and character n-grams);
+        "chars" is never recognised and must be given.
     unit : str
-        Unit of the numbers as :func:`kind_of` found it (``%``, ``€``, ``min``); cells with another one are unreadable.
+        Unit of the numbers that :func:`kind_of` found (``%``, ``€``, ``min``); cells with another unit are unreadable.
         With "", any unit is read.
 
     Examples
@@ -149,7 +149,7 @@ class Kind:
         Raises
         ------
         DatasetError
-            No kind has this name; with the nearest one.
+            If no kind has this name. The message has the nearest one.
 
         Examples
         --------
@@ -234,7 +234,7 @@ class Kind:
 
 
 def kind_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[Kind, ...]:
-    """Return the kind of a column of texts; two kinds if it is ambiguous, so nothing is guessed.
+    """Return the kind of a column of texts, or two kinds if it is ambiguous, so that nothing is guessed.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def kind_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[Kind, ...]:
     Returns
     -------
     tuple of Kind
-        Two if both have to be proposed.
+        One kind, or the two that are possible.
 
     Notes
     -----

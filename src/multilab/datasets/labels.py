@@ -43,7 +43,7 @@ def choose_labels(reading: Reading, names: Sequence[str], path: PathLike) -> np.
     Raises
     ------
     DatasetError
-        No option or several options are set, a name is no column, or no feature or no label is left.
+        If no option or several options are set, a name is not a column, or no feature or no label is left.
     """
     options = list(reading.given(LABELS))
     if len(options) != 1:
@@ -54,7 +54,7 @@ def choose_labels(reading: Reading, names: Sequence[str], path: PathLike) -> np.
     if not chosen.any():
         raise DatasetError(f"no column is a label by {option(options[0])}{_shown_names(names)}", path)
     if chosen.all():
-        raise DatasetError(f"every column is a label by {option(options[0])}: no feature is left", path)
+        raise DatasetError(f"every column is a label by {option(options[0])}; no feature is left", path)
     return np.flatnonzero(chosen)
 
 
@@ -139,9 +139,9 @@ def read_label_names(path: PathLike) -> dict[str, int]:
     Raises
     ------
     DatasetError
-        Not XML, an unknown encoding, more than 16 MiB, a document type or entity declaration (refused unread,
-        so that entities cannot be expanded), another root than ``labels``, a label without or with a repeated
-        name, or no label.
+        If the file is not XML, has an unknown encoding, is larger than 16 MiB, has a document type or entity
+        declaration (refused unread, so that entities cannot be expanded), has another root than ``labels``, has a label
+        without a name or with a repeated one, or has no label.
     """
     content = read_bytes(path, Limits(max_bytes=MAX_NAMES_BYTES))
     parser = expat.ParserCreate()
@@ -350,15 +350,15 @@ def tags_of(
     Raises
     ------
     DatasetError
-        A column of the options is absent, there is no tag, no feature is left, a tag has the name of a feature, two
-        rows of one item differ, or the separator is not given and the cells do not tell it.
+        If a column of the options is absent, there is no tag, no feature is left, a tag has the name of a feature, two
+        rows of one item differ, or the separator is neither given nor evident.
     """
     names, own = list(frame.columns), [name for name in (reading.tags, reading.item, reading.tag) if name is not None]
     for name in own:
         if name not in names:
             raise DatasetError(f"'{excerpt(name)}' is not a column{did_you_mean(name, names)}", path)
     if any(isinstance(kind, pd.SparseDtype) for kind in frame.dtypes):
-        raise DatasetError("the rows are sparse: their labels are columns, not tags", path)
+        raise DatasetError("the rows are sparse; their labels must be columns, not tags", path)
     column, separator = str(reading.tags or reading.tag), reading.separator
     cells, codes = _cells_of(frame[column])
     if separator is None and reading.tags is not None:
@@ -385,7 +385,7 @@ def tags_of(
         what = f"no tag has {reading.min_count} rows or more" if left_out else "no row has a tag"
         raise DatasetError(f"{what} in column '{excerpt(column)}'", path)
     if both := [name for name in kept if name in set(wanted)]:
-        raise DatasetError(f"'{excerpt(both[0])}' is a tag and a column: rename the column, or drop it", path)
+        raise DatasetError(f"'{excerpt(both[0])}' is both a tag and a column; rename the column, or drop it", path)
     try:
         require_cells(len(firsts), len(wanted), "the label matrix", path, limits)
     except DatasetError as error:
@@ -430,8 +430,8 @@ def _items(
     if not same.all():
         row, j = (int(k) for k in np.argwhere(~same)[0])
         raise DatasetError(
-            f"rows {firsts[of_rows[row]] + 1} and {row + 1} are of one item, {item}={items[codes[row]]!r}, but "
-            f"differ in '{excerpt(features.columns[j])}': leave that column out ({option('drop')})",
+            f"rows {firsts[of_rows[row]] + 1} and {row + 1} belong to one item, {item}={items[codes[row]]!r}, but "
+            f"differ in '{excerpt(features.columns[j])}'; leave that column out ({option('drop')})",
             path,
         )
     return firsts, of_rows
@@ -472,5 +472,5 @@ def _notes(
     if left_out:
         rarest = sorted(left_out, key=lambda tag: (-counts[tag], tag))
         shown = first_few((f"{excerpt(tag, 30)} ({counts[tag]})" for tag in rarest), _SHOWN)
-        notes.append(f"left out, fewer than {min_count} rows: {shown}")
+        notes.append(f"tags with fewer than {min_count} rows, left out: {shown}")
     return notes

@@ -1,8 +1,8 @@
 """MATLAB files (versions 5 to 7): features and labels from the matrices of numbers among their variables.
 
 ``scipy.io.loadmat`` is not used: its compiled code trusts the types and indices in the file, so that a changed byte
-makes it access memory that is not its own. A check of all of them is most of a reader (decision 24 has measurements).
-The digest in a card is no reason to trust a file, because anyone can write a card. "MAT-File Format" of The MathWorks
+makes it access foreign memory. Checking all of them is most of the work of a reader (decision 24 has measurements). The
+digest in a card is no reason to trust a file, because anyone can write a card. "MAT-File Format" by The MathWorks
 describes the format.
 """
 
@@ -70,11 +70,11 @@ def read_matlab(
     Raises
     ------
     DatasetError
-        No MATLAB file of versions 5 to 7 (version 7.3 is HDF5; ``save -v7`` writes version 7), a damaged one, or one
-        that grows beyond the limits. A variable is missing, occurs twice, or is not a matrix of real numbers: cells,
-        structures, texts, objects, functions, complex numbers and arrays of other than two dimensions are refused if
-        they are asked for, and skipped otherwise. Shapes that do not fit, a value that is not finite, or labels other
-        than 0/1 and -1/+1.
+        If the file is not a MATLAB file of versions 5 to 7 (version 7.3 is HDF5; ``save -v7`` writes version 7), is
+        damaged, or grows beyond the limits; if a variable is missing, occurs twice, or is not a matrix of real numbers;
+        if shapes do not fit, a value is not finite, or labels are neither 0/1 nor -1/+1. Cells, structures, texts,
+        objects, functions, complex numbers and arrays that do not have two dimensions are skipped unless ``keys`` names
+        them.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def _variables(
 ) -> tuple[dict[str, _Variable], list[str]]:
     """Return the wanted variables of a file by name, and the names of all."""
     if content.startswith((b"\x89HDF", b"MATLAB 7.3")):
-        raise DatasetError("a MATLAB 7.3 (HDF5) file; save it with -v7", path)
+        raise DatasetError("this is a MATLAB 7.3 (HDF5) file; save it with -v7", path)
     order = {b"IM": "<", b"MI": ">"}.get(content[_HEADER - 2 : _HEADER])
     if order is None:
         raise ValueError("no header of version 5 to 7")
@@ -249,7 +249,7 @@ def _names(keys: Mapping[str, str] | None, path: PathLike) -> dict[str, str]:
         if role not in _ROLES:
             raise DatasetError(f"unknown key '{role}', expected some of {', '.join(_ROLES)}, orientation", path)
     if any((data in given) != (target in given) for data, target in _PAIRS):
-        raise DatasetError("keys name data without target or target without data", path)
+        raise DatasetError("keys name data without target, or target without data", path)
     return given or {role: role for role in _ROLES}
 
 

@@ -1,4 +1,4 @@
-"""What a person decides about a data file: one record, from which cards, command line and signatures follow."""
+"""Options for reading a data file: one record that defines those of cards, of the command line and of functions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _OPTIONS_OF = {
     "keys": ("mat",),
     **dict.fromkeys(("n_features", "first_feature", "first_label"), ("svmlight",)),
 }
-"""The formats that have an option; an option that is not here is one of all formats."""
+"""The formats that have an option; an option that is not listed here exists in all formats."""
 
 
 def _about(help: str, *, flag: str = "", metavar: str = "", file: bool = False) -> dict[str, Any]:
@@ -70,27 +70,27 @@ def _about(help: str, *, flag: str = "", metavar: str = "", file: bool = False) 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a data file is read: what a person decides about it.
+    """Options for reading a data file.
 
-    The command line has an option for each attribute, a card has them below ``reader:`` (files among its ``files:``),
-    and functions that read a file or a data frame take them as keyword arguments.
+    The command line has an option for each attribute. A card has them below ``reader:`` (further files among its
+    ``files:``), and functions that read a file or a data frame take them as keyword arguments.
 
     Attributes
     ----------
     label_columns : sequence of str, text with commas, or path-like
         Names of the label columns, or patterns in which ``*`` and ``?`` match any text and any character; or a file
-        with one name per line. Of the options that choose label columns only one is given; without any, ``-C n`` in
+        with one name per line. Only one of the options that choose label columns may be given; without any, ``-C n`` in
         the relation name of an ARFF file decides.
     label_prefix : str
-        The label columns are those whose names begin so.
+        Beginning of the names of the label columns.
     tags : str
-        The labels are the tags in this column: ``red|blue``, ``red, blue``, ``['red', 'blue']``, or lists. A blank is
-        a row without any.
+        Column with the tags of each row, which become the labels: ``red|blue``, ``red, blue``, ``['red', 'blue']``, or
+        lists. A row with a blank cell has no label.
     item, tag : str
         The two columns of a table with a row for each item and tag.
     separator : str
-        What separates the tags of a cell; by default the one of ``|``, ``;`` and ``,`` that occurs, and nothing in a
-        column ``tag``.
+        Separator of the tags in a cell. By default the one of ``|``, ``;`` and ``,`` that occurs; a cell of the column
+        ``tag`` is one tag.
     min_count : int
         Tags with fewer rows are left out.
     labels_first, labels_last : int
@@ -98,41 +98,41 @@ class Reading:
     labels_xml : path-like
         Mulan's XML file that names the labels.
     label_names : sequence of str
-        Names of the labels of a file that has none (MATLAB, svmlight, Extreme Classification); otherwise as
-        ``label_columns``.
+        Names of the labels in a format without names (MATLAB, svmlight, Extreme Classification); in other formats the
+        same as ``label_columns``.
     join, on : path-like and str
-        A file with further columns of the same rows, labels as a rule, and the column that both files have: the key,
-        which is no feature. With ``item`` and ``tag`` the second file may have any number of rows for a key.
+        A file with further columns of the same rows, usually the labels, and the key column of both files, which is not
+        a feature. With ``item`` and ``tag``, the second file may have any number of rows for a key.
     test : path-like
-        A second file with the same columns, whose rows are the test rows: the split "official".
+        A second file with the same columns, whose rows are the test rows of the split "official".
     vectors : path-like
-        A ``.npy`` file of numbers for all rows, in their order, such as embeddings: columns ``vectors[0]``, ...
+        A ``.npy`` file with numbers for all rows in their order, such as embeddings. They become the columns
+        ``vectors[0]``, ``vectors[1]``, ...
     groups : str
-        A column that says which rows belong together, such as a patient; it is no feature. No split has rows of one
-        group on both sides.
+        Column with the group of each row, such as a patient; it is not a feature. No split has rows of one group on
+        both sides.
     drop : sequence of str, or text with commas
         Columns that are left out, such as row identifiers.
     columns : mapping of str to str
-        Kinds of feature columns, see `multilab.datasets.kinds.Kind`: of those that are not named they are recognised.
+        Kinds of feature columns, see `multilab.datasets.kinds.Kind`. The kinds of other columns are recognised.
     missing_labels : {"error", "keep"}
         Whether missing values in label columns are an error, or labels that were not observed.
     encoding : str
-        Encoding of a file of text. Default: UTF-8, or Windows-1252 for a file without any character of UTF-8 beyond
-        ASCII.
+        Encoding of a text file. Default: UTF-8, or Windows-1252 if no character beyond ASCII is valid UTF-8.
     header : bool
-        Whether the first line of a CSV file names the columns; without names they are ``c1``, ``c2``, ... Default: it
-        does, and a first line that looks like data is refused.
+        Whether the first line of a CSV file names the columns; columns without names are called ``c1``, ``c2``, ... By
+        default it names them, and a first line that looks like data is refused.
     decimal : {".", ","}
-        Decimal separator of the numbers of a CSV file, where the other one may separate thousands: with a comma
-        ``1.234,5`` is 1234.5. Default: a point, and nothing separates thousands.
+        Decimal separator of the numbers in a CSV file; the other one may separate thousands: with a comma, ``1.234,5``
+        is 1234.5. By default it is a point, and nothing separates thousands.
     on_bad_lines : {"error", "skip"}
         Whether lines of a CSV file that do not fit its header are refused, or left out.
     format : str
-        Format of the file. Default: by its name, or its content.
+        Format of the file. By default it is recognised by the name of the file, or by the content.
     keys : mapping of str to str
         Names of the variables of a MATLAB file: ``data``, ``target`` and others.
     n_features, first_feature, first_label : int
-        For svmlight: number of features, and the index (0 or 1) of the first one and of the first label.
+        Number of features of an svmlight file, and the index (0 or 1) of its first feature and of its first label.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class Reading:
     columns: dict[str, str] | None = field(
         default=None,
         metadata=_about(
-            "Kinds of columns, instead of recognising them: number, number:comma (1.234,5), number:point (1,234.5), "
+            "Kinds of columns (default: recognised): number, number:comma (1.234,5), number:point (1,234.5), "
             "date, date:day (31.1.2024), date:month (1/31/2024), category, text, text:chars, embed:FOLDER.",
             metavar="NAME=KIND,...",
         ),
@@ -286,7 +286,7 @@ def reading_of(options: Mapping[str, Any], path: PathLike | None = None) -> Read
     Raises
     ------
     DatasetError
-        An option is unknown, has a value that it cannot have, excludes another one, or lacks another one.
+        If an option is unknown or has a wrong value, excludes another one, or needs another one.
     """
     known = [one.name for one in fields(Reading)]
     for name in options:
@@ -319,7 +319,7 @@ def check_format(reading: Reading, kind: str, path: PathLike, hint: str = "") ->
 
 @functools.cache
 def choices() -> dict[str, tuple[Any, ...]]:
-    """Return the values that options may have, of those that have a few."""
+    """Return the allowed values of each option that has a few of them."""
     hints = get_type_hints(Reading)
     choices = {name: tuple(v for part in get_args(hint) for v in get_args(part)) for name, hint in hints.items()}
     literal = {
@@ -346,8 +346,8 @@ def _check(reading: Reading, path: PathLike | None) -> None:
 
     if reading.tags is not None and (reading.item is not None or reading.tag is not None):
         raise refuse(
-            f"{option('tags')} and {option('item')} with {option('tag')} exclude each other: a cell holds several "
-            "tags, or one"
+            f"{option('tags')} and {option('item')} with {option('tag')} exclude each other: a cell holds either "
+            "several tags or one"
         )
     if (reading.item is None) != (reading.tag is None):
         raise refuse(
@@ -364,7 +364,7 @@ def _check(reading: Reading, path: PathLike | None) -> None:
     if reading.separator == "":
         raise refuse(f"{option('separator')} must not be empty")
     if has_tags and reading.given(LABELS):
-        raise refuse("labels are either columns or the tags of a column: give one of the two")
+        raise refuse("labels are either columns or the tags of a column; give one of the two")
     if (reading.join is None) != (reading.on is None):
         raise refuse(
             f"{option('join')} and {option('on')} belong together: the file of the labels, and the column that both "
@@ -394,7 +394,7 @@ def option_text(name: str, text: str) -> Any:
     Raises
     ------
     DatasetError
-        It is not one of the option's values.
+        If the text is not a value of the option.
     """
     hint = get_type_hints(Reading)[name]
     kinds = {str(kind) for kind in get_args(hint)}

@@ -36,7 +36,7 @@ _SUFFIXES = {"test": "-test", "labels": "-labels", "vectors": "-vectors"}  # of 
 class OwnDataset:
     """A dataset that was added: its card, its data files (the first has the rows), and the reading plan.
 
-    ``unchanged`` tells that it was there already, with the same files and options.
+    ``unchanged`` is True if the dataset existed already, with the same files and options.
     """
 
     card: Card
@@ -46,7 +46,7 @@ class OwnDataset:
 
     @property
     def path(self) -> Path:
-        """The data file; of several the first."""
+        """The data file, or the first of several."""
         return self.paths[0]
 
 
@@ -61,19 +61,19 @@ def add_dataset(
     path : path-like
         The file.
     name : str, optional
-        Name of the dataset; default: that of the file in small letters.
+        Name of the dataset; default: the name of the file in small letters.
     reference : bool, default False
-        Leave the file where it is, and make a symbolic link to it.
+        Whether to leave the file where it is and make a symbolic link to it.
     force : bool, default False
-        Replace the dataset of this name in ``data/own``. The same file with the same options needs no ``force``:
-        nothing is written.
+        Whether to replace the dataset of this name in ``data/own``. The same file with the same options needs no
+        ``force``, as nothing is written.
     **options
         See `plan_reading`.
 
     Raises
     ------
     DatasetError
-        The file cannot be read as a dataset, or the name is taken.
+        If the file cannot be read as a dataset, or the name is taken.
 
     Examples
     --------
@@ -93,9 +93,9 @@ def add_dataset(
     location = own_dir() / f"{chosen}.yaml"
     taken = chosen in cards() and not (force and location.is_file())
     if taken and not location.is_file():
-        raise DatasetError(f"there is a dataset {chosen!r} already: give another name")
+        raise DatasetError(f"a dataset {chosen!r} exists already; give another name")
     another = DatasetError(
-        f"there is a dataset {chosen!r} already: give another name, or replace it ({option('force')})", location
+        f"a dataset {chosen!r} exists already; give another name, or replace it ({option('force')})", location
     )
     if taken and sha256_digest(read_bytes(source)) not in location.read_text("utf-8", errors="replace"):
         raise another
@@ -187,7 +187,7 @@ def add_corrected(
 ) -> tuple[Card, Path]:
     r"""Write the card of a dataset with corrected labels to ``data/own``, next to the table of the corrections.
 
-    The data files stay as they are. Corrections of a corrected dataset are added to its own.
+    The data files stay as they are. Corrections of a dataset that is corrected already are added to the earlier ones.
 
     Parameters
     ----------
@@ -198,18 +198,19 @@ def add_corrected(
     name : str, optional
         Name of the new dataset; default: ``<dataset>-corrected``.
     force : bool, default False
-        Replace the dataset of this name in ``data/own``.
+        Whether to replace the dataset of this name in ``data/own``.
 
     Returns
     -------
     card : Card
+        The card of the new dataset.
     path : Path
-        The table.
+        The table of the corrections.
 
     Raises
     ------
     DatasetError
-        The corrections do not fit the dataset, there are none, or the name is taken.
+        If the corrections do not fit the dataset, there are none, or the name is taken.
 
     Examples
     --------
@@ -233,7 +234,7 @@ def add_corrected(
     location, table = own_dir() / f"{target}.yaml", own_dir() / f"{target}-{ROLE}.csv"
     if target in cards() and not (force and location.is_file() and target != dataset):
         raise DatasetError(
-            f"there is a dataset {target!r} already: give another name ({option('name')}), or replace it "
+            f"a dataset {target!r} exists already; give another name ({option('name')}), or replace it "
             f"({option('force')})"
         )
     data = load(dataset)
@@ -241,7 +242,7 @@ def add_corrected(
     found = {one.file.role: one for one in find_files(origin)}
     changes = merged(read_corrections(found.pop(ROLE).path) if ROLE in found else (), chosen)
     if not changes:
-        raise DatasetError("no label value is corrected: there is no dataset to add", source)
+        raise DatasetError("the table corrects no label value, so there is no dataset to add", source)
     content = corrections_text(changes).encode()
     own = {"role": ROLE, "path": table.name, "bytes": len(content), "sha256": sha256_digest(content)}
     written = {key: value for key, value in read_card_yaml(origin.location).items() if key not in ("name", "digest")}
@@ -278,7 +279,7 @@ def _moved(
 
 
 class RegisteredFile(NamedTuple):
-    """The dataset of a file: its name, and the reading plan if it was just made."""
+    """The dataset of a file: its name, and the reading plan if the file was registered just now."""
 
     name: str
     plan: ReadingPlan | None
@@ -286,20 +287,20 @@ class RegisteredFile(NamedTuple):
 
 @takes_reading
 def register_file(path: PathLike, **options: Any) -> RegisteredFile:
-    r"""Register a data file, so every function that takes the name of a dataset accepts it.
+    r"""Register a data file, so that every function that takes the name of a dataset accepts it.
 
     Parameters
     ----------
     path : path-like
         The file.
     **options
-        See `multilab.datasets.plan_reading`. Without any, a file of the content of a dataset in ``data/own``, or of the
-        only registered file with that content, is that dataset.
+        See `multilab.datasets.plan_reading`. Without options, a file with the content of a dataset in ``data/own``, or
+        of the only registered file with that content, is that dataset.
 
     Raises
     ------
     DatasetError
-        The file cannot be read as a dataset, or what its labels are is not known.
+        If the file cannot be read as a dataset, or its labels are not known.
 
     Examples
     --------
@@ -324,7 +325,7 @@ def register_file(path: PathLike, **options: Any) -> RegisteredFile:
         if len(known) == 1:
             return RegisteredFile(known[0], None)
         if len(known) > 1:
-            raise DatasetError(f"it is read in several ways ({', '.join(known)}): name the label columns", source)
+            raise DatasetError(f"registered in several ways ({', '.join(known)}); name the label columns", source)
     xml = with_labels_xml(source, options).get("labels_xml")
     described = {**named_labels(reading, source).given(), "extension": plain_name(source)[1], "sha256": checksum}
     described["labels_xml"] = xml and sha256_digest(read_bytes(xml))

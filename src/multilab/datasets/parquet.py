@@ -30,8 +30,8 @@ def read_parquet(
     Parameters
     ----------
     path, reading, limits, text_columns
-        As for :func:`multilab.datasets.csv_files.read_csv`; columns of a string type (whatever they hold), of dates or
-        of lists of texts are text, those of lists of numbers vectors.
+        See :func:`multilab.datasets.csv_files.read_csv`. Columns of strings (whatever they hold), of dates or of lists
+        of texts are text; columns of lists of numbers are vectors.
     kind : {"parquet", "feather"}
 
     Returns
@@ -43,7 +43,7 @@ def read_parquet(
     Raises
     ------
     DatasetError
-        No such file, a column of another type, or infinite values.
+        If the file is not of this format, a column has another type, or a value is infinite.
     """
     content = _content(path, limits)
     try:
@@ -79,7 +79,7 @@ def tidy_rows(
     Raises
     ------
     DatasetError
-        A column is damaged, or has an infinite value.
+        If a column is damaged, or has an infinite value.
     """
     try:
         table.validate(full=True)  # a damaged file may hold invalid UTF-8, or lists that end before they begin

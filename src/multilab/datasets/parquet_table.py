@@ -40,7 +40,7 @@ class ParquetTable:
     path : path-like
         The file, or the folder; its files have the same columns and are read in the order of their names.
     labels : Reading, optional
-        Which columns are the labels: 0 and 1 or booleans in every row. None: no column is.
+        Options that choose the label columns, which hold 0 and 1 or booleans in every row. None if there are no labels.
     drop : sequence of str
         Columns to leave out.
     text_columns : collection of str
@@ -49,15 +49,17 @@ class ParquetTable:
     Attributes
     ----------
     n_rows : int
+        Number of rows.
     schema : pyarrow.Schema
-        Of all columns of the files.
+        Schema of all columns of the files.
     names, label_names : list of str
-        Of the feature columns and of the labels.
+        Names of the feature columns and of the labels.
 
     Raises
     ------
     DatasetError
-        No Parquet file, files of different columns, a column of another type than numbers, booleans, text or dates.
+        If there is no Parquet file, the files have different columns, or a column has another type than numbers,
+        booleans, text or dates.
 
     Examples
     --------
@@ -110,18 +112,18 @@ class ParquetTable:
         for name in self.label_names:
             kind = schema.field(name).type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-                raise DatasetError(f"label '{name[:60]}' is of type {kind}: make it 0 and 1", self.path)
+                raise DatasetError(f"label '{name[:60]}' has type {kind}; convert it to 0 and 1", self.path)
         self._strings = [name for name in self.names if is_string(schema.field(name).type)]
 
     def batches(self, rows: int = BATCH_ROWS, also: Sequence[str] = ()) -> Iterator[tuple[int, pa.Table]]:
         """Yield the number of the first row and the rows of one batch after another.
 
-        ``also`` names columns that were left out, to be read as they are.
+        ``also`` names columns that were left out and are read unchanged here.
         """
         columns, start = [*also, *self.names, *self.label_names], 0
         for file, version in zip(self.files, self._versions, strict=True):
             if _version(file) != version:
-                raise DatasetError("the file changed while it was read: run the command again", file)
+                raise DatasetError("the file changed while it was read; run the command again", file)
             # repeated text expands without bound unless it is read as codes
             with _readable(file), parquet.ParquetFile(file, read_dictionary=self._strings, buffer_size=2**20) as opened:
                 for batch in opened.iter_batches(rows, columns=columns):
@@ -135,7 +137,7 @@ class ParquetTable:
             cells = pd.Series(compute.cast(rows.column(name), "float64", safe=False).to_numpy())
             Y[:, j], _, fault = label_values(cells, name, False)
             if fault:
-                raise DatasetError(f"{fault[1].partition(';')[0]}: batches need all labels, as 0 and 1", self.path)
+                raise DatasetError(f"{fault[1].partition(';')[0]}; in batches, every label must be 0 or 1", self.path)
         return Y.astype(np.uint8)
 
     def frame(self, rows: pa.Table) -> pd.DataFrame:
@@ -189,7 +191,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     files = sorted(path.glob(_FILES))
     if not files:
-        raise DatasetError("the folder holds no file *.parquet", path)
+        raise DatasetError("the folder has no file *.parquet", path)
     return files
 
 

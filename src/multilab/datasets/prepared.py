@@ -79,13 +79,13 @@ def prepare(name: str, *, progress: ProgressCallback | None = None, as_output: b
     progress : callable, optional
         See :func:`multilab.datasets.fetching.fetch`.
     as_output : bool, default False
-        In ``prepared/<name>``, where DVC expects it, instead of a folder whose name has the key.
+        Whether to store it in ``prepared/<name>``, where DVC expects it, instead of a folder whose name has the key.
 
     Raises
     ------
     DatasetError
-        Files are missing or not those of the card, the content is not what the card expects (the message has both),
-        or the data folder cannot be written.
+        If files are missing or differ from those of the card, the content differs from what the card expects (the
+        message has both), or the data folder cannot be written.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def prepare(name: str, *, progress: ProgressCallback | None = None, as_output: b
         if stored is not None:
             return stored
         _store(wanted, key, folder, progress)
-    raise DatasetError("the store is damaged as soon as it is written", folder)
+    raise DatasetError("the stored dataset does not have the checksums with which it was just written", folder)
 
 
 def load(name: str, *, progress: ProgressCallback | None = None) -> Dataset:
@@ -134,7 +134,8 @@ def load(name: str, *, progress: ProgressCallback | None = None) -> Dataset:
 def prepared_meta(name: str) -> dict[str, Any] | None:
     """Return the content of ``meta.json`` of a dataset, or None if it is not prepared (any more).
 
-    Reads text only: presence and sizes of the arrays are checked, their checksums only by :func:`load`.
+    The function reads only text: it checks that the arrays exist and their sizes; :func:`load` also checks the
+    checksums.
 
     Examples
     --------
@@ -256,7 +257,7 @@ def _store(wanted: Card, key: str, folder: Path, progress: ProgressCallback | No
         write_folder(folder, content, lambda: _intact(wanted, key, [folder]) is not None)
     except OSError as error:
         raise DatasetError(
-            f"the data folder cannot be written ({error.strerror}); set MULTILAB_CACHE to another", folder
+            f"the data folder cannot be written ({error.strerror}); set MULTILAB_CACHE to another folder", folder
         ) from None
 
 

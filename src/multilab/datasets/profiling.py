@@ -52,18 +52,19 @@ class TableProfile:
     free_text : dict of str to int
         Text columns that are mostly different from row to row, or have too many or too long values.
     dates : list of str
-        Those of the columns of free text that hold dates.
+        The columns of free text that hold dates.
     phrases : dict of str to int
         Text columns with many different values of several words, and the number of these.
     missing : dict of str to int
         Features with missing values, and the number of them.
     empty, constant, identifiers : list of str
-        Features without any value, with one value only, and that look like row identifiers: numbers, or one word that
-        differs in every row.
+        Features without any value, features with one value only, and features that look like row identifiers: numbers,
+        or one word that differs in every row.
     leaks : dict of str to str
-        Features whose name or values repeat a label, or sum the labels of a row up, and the reason.
+        Features whose name or values repeat a label or sum up the labels of a row, with the reason.
     duplicates, conflicts : int
-        Rows whose features equal those of an earlier row, and those of them with other labels than the first such row.
+        Number of rows whose features equal those of an earlier row, and how many of these have other labels than the
+        first such row.
     labels : list of LabelCount
         The labels, in the order of the file.
     """
@@ -91,7 +92,7 @@ def profile_table(data: RawData | Dataset) -> TableProfile:
     Parameters
     ----------
     data : Dataset
-        A data set, see `multilab.datasets.read`, or the content of a file.
+        A dataset, see `multilab.datasets.read`, or the content of a file.
 
     Examples
     --------

@@ -18,8 +18,8 @@ class RawData:
     Attributes
     ----------
     X : ndarray or scipy.sparse.csr_array of shape (n, d), float64; or DataFrame of shape (n, m)
-        Features; nominal ones of ARFF already as 0/1 columns. Dense and C-contiguous, or CSR with sorted indices and
-        no stored zeros. Of a table a data frame, see `multilab.datasets.frames.Rows`.
+        Features; nominal ones of ARFF are 0/1 columns already. Dense and C-contiguous, or CSR with sorted indices and
+        no stored zeros. For a table, a data frame, see `multilab.datasets.frames.Rows`.
     Y : ndarray of shape (n, q), uint8, C-contiguous; or CSR where sparse rows have many labels
         Labels, 0 or 1, in the order of the file's columns; int8 with -1 where one was not observed, if any was not.
     feature_names, label_names : list of str
@@ -34,7 +34,7 @@ class RawData:
         For a file with a training set followed by a test set: the number of training rows.
     nominal : tuple of (str, int, int)
         Each nominal feature of ARFF: its name, and the first and one past the last of its columns in ``X``; in a data
-        frame those of texts.
+        frame, only the features of texts.
     notes : tuple of str
         Actions of the reader, such as columns left out.
     kinds : dict of str to Kind, or None

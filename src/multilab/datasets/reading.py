@@ -43,7 +43,7 @@ def find_format(path: PathLike) -> str:
     Raises
     ------
     DatasetError
-        There is no such file, or its extension is unknown.
+        If there is no such file, or its extension is unknown.
     """
     extension = plain_name(path)[1]
     if extension not in FORMATS:
@@ -65,15 +65,16 @@ def read_content(path: PathLike, reading: Reading, limits: Limits | None = None)
     path : path-like
         The file, plain or compressed by gzip, bzip2 or xz.
     reading : Reading
-        With ``columns`` every feature column of a table has its kind there; without, its kind is recognised, and an
-        ARFF file is a matrix.
+        Options of the card. ``columns`` must have the kind of every feature column of a table; without ``columns``,
+        kinds are recognised, and an ARFF file is a matrix.
     limits : Limits, optional
         Upper bounds of sizes.
 
     Raises
     ------
     DatasetError
-        One line that names the file and, for text, the line in it. A matrix has no missing values.
+        If the file cannot be read, or a matrix has missing values. The message names the file and, for text, the line
+        in it.
     """
     raw = raw_content(path, reading, limits, encode=reading.columns is None)
     if isinstance(raw.X, pd.DataFrame):
@@ -187,8 +188,8 @@ def missing_error(raw: RawData, path: PathLike) -> DatasetError:
         row, j = (int(k) for k in np.argwhere(np.isnan(X))[0])
     name = next((one for one, start, stop in raw.nominal if start <= j < stop), raw.feature_names[j])
     return DatasetError(
-        f"{raw.missing_values} feature values are missing, the first in row {row + 1}, feature '{name[:60]}', and a "
-        f"matrix can have none: fill them in, or leave the feature out ({option('drop')})",
+        f"{raw.missing_values} feature values are missing, the first in row {row + 1}, feature '{name[:60]}', but a "
+        f"matrix can have none; fill them in, or leave the feature out ({option('drop')})",
         path,
     )
 

@@ -44,9 +44,9 @@ class ReadingPlan:
     test, join, vectors : Path or None
         The files of the test rows, of the labels and of vectors, see `multilab.datasets.read`.
     reader : dict
-        Options of `Reading` other than these files, as a card has them.
+        Options of `Reading` other than these files, as in a card.
     profile : TableProfile
-        What the table holds.
+        Profile of the table.
     content : dict
         The entries of `multilab.datasets.describe` after encoding.
     """
@@ -69,20 +69,20 @@ class ReadingPlan:
 
 @takes_reading
 def plan_reading(path: PathLike, **options: Any) -> ReadingPlan:
-    r"""Read a file and choose what its columns are.
+    r"""Read a file and choose its labels and the kinds of its columns.
 
     Parameters
     ----------
     path : path-like
         The file, in any format of `multilab.datasets.read`.
     **options
-        Those of `multilab.datasets.options.Reading`. A table is kept as it is; what turns its columns into numbers is
+        Options of `multilab.datasets.options.Reading`. A table is kept as it is, since the encoder of its columns is
         learned from training rows. A column without any value is left out.
 
     Raises
     ------
     DatasetError
-        One line with everything that has to be decided.
+        If the user has to decide something. The message lists all of it in one line.
 
     Examples
     --------
@@ -128,14 +128,14 @@ def profiled(raw: RawData, path: PathLike) -> tuple[RawData, list[str], TablePro
     """
     profile = profile_table(raw)
     if all(label.constant for label in profile.labels):
-        raise DatasetError("no label differs from row to row: every one is never set, or always", path)
+        raise DatasetError("no label differs from row to row; each one is never set, or always", path)
     empty = profile.empty
     if not empty or not isinstance(raw.X, pd.DataFrame):
         return raw, [], profile
     if len(empty) == profile.features:
         raise DatasetError("no feature is left: every column is a label, is left out, or has no value", path)
     X = raw.X.drop(columns=empty)
-    note = f"left out, no value in any row: {first_few((repr(name[:60]) for name in empty), 10)}"
+    note = f"columns without any value, left out: {first_few((repr(name[:60]) for name in empty), 10)}"
     missing = raw.missing_values - len(empty) * len(X)
     raw = replace(
         raw,
@@ -182,7 +182,7 @@ def _proposal(path: Path, reading: Reading) -> str:
     advice += [option("tags", name) for name in tags]
     if advice:
         return f" Perhaps {' or '.join(advice)}"
-    return f" Name them by {option('label_columns')}, or give {option('tags', 'COLUMN')}"
+    return f" Name them with {option('label_columns')}, or give {option('tags', 'COLUMN')}"
 
 
 def with_labels_xml(path: PathLike, options: dict[str, Any]) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
         The file. For an ARFF file without label options, ``<stem>.xml`` next to it (or the one without ``-train`` or
         ``-test``) names the labels, if it exists.
     **options
-        As for :func:`plan_reading`.
+        See :func:`plan_reading`.
 
     Returns
     -------
@@ -213,7 +213,7 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
     Raises
     ------
     DatasetError
-        The file cannot be read as a dataset.
+        If the file cannot be read as a dataset.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows and labels as people have them: a file or a data frame, and labels by the names of its columns."""
+"""Rows and labels as users pass them: a file or a data frame, and labels by the names of its columns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rows_of(X: Any, texts: Collection[Any] = (), columns: Mapping[str, str] | No
     Raises
     ------
     DatasetError
-        The file cannot be read, or numbers in it can be read in several ways.
+        If the file cannot be read, or numbers in it can be read in several ways.
     """
     if is_path(X):
         kinds = {**(columns or {}), **{name: "text" for name in texts if isinstance(name, str)}}
@@ -63,14 +63,14 @@ def columns_named(X: Any, **arguments: Any) -> tuple[Any, dict[str, Any], list[s
     Raises
     ------
     DatasetError
-        An argument names a column, and X has no such column.
+        If an argument names a column that X does not have.
     """
     names = list[str]()
     for argument, column in arguments.items():
         if isinstance(column, str):
             column = column.strip()
             if not isinstance(X, pd.DataFrame):
-                raise DatasetError(f"{argument}={column!r} names a column: X must be a data frame or a file")
+                raise DatasetError(f"{argument}={column!r} names a column, so X must be a data frame or a file")
             if column not in X.columns:
                 raise DatasetError(f"{argument}: {unknown_name('column', column, map(str, X.columns))}")
             arguments[argument] = X[column]
@@ -110,10 +110,10 @@ def labels_by_name(X: Any, y: Any, known: Collection[str] | None = None) -> tupl
     Raises
     ------
     DatasetError
-        X is no data frame, there is no such column, or its cells are no labels.
+        If X is not a data frame, there is no such column, or its cells are not labels.
     """
     if not isinstance(X, pd.DataFrame):
-        raise DatasetError(f"y={y!r} names a column: X must be a data frame or a file, not {type(X).__name__}")
+        raise DatasetError(f"y={y!r} names a column, so X must be a data frame or a file, not {type(X).__name__}")
     columns = [str(name) for name in X.columns]
     if isinstance(y, str) and not any(mark in y for mark in "*?") and y.strip() not in (known or ()):
         name = y.strip()
@@ -132,6 +132,6 @@ def labels_by_name(X: Any, y: Any, known: Collection[str] | None = None) -> tupl
     labels = pd.DataFrame(values, columns=table.label_names)
     if known is not None:
         if absent := [name for name in known if name not in labels]:
-            raise DatasetError(f"no column of the label '{excerpt(absent[0])}' of the model", "X")
+            raise DatasetError(f"there is no column for the label '{excerpt(absent[0])}' of the model", "X")
         labels = labels[list(known)]
     return X.drop(columns=names), labels, ""

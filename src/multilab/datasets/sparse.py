@@ -117,7 +117,7 @@ def parse_sparse_rows(lines: Sequence[str], numbers: Sequence[int], path: PathLi
     Raises
     ------
     DatasetError
-        With the line: an index that is not an integer, a value that is not a finite number, a broken entry.
+        If an index is not an integer, a value is not a finite number, or an entry is broken. The message has the line.
 
     Notes
     -----
@@ -205,11 +205,12 @@ def read_svmlight(
     path : path-like
         The file. ``#`` begins a comment; blank lines are skipped.
     label_names : sequence of str, optional
-        Names, and so the number, of the labels. Default: all up to the largest index, named by their indices.
+        Names, and thereby the number, of the labels. By default, all labels up to the largest index, named by their
+        indices.
     n_features : int, optional
-        Number of features. Default: all up to the largest index. Needed for a file with a subset of the rows.
+        Number of features; by default the largest index decides. Needed for a file with a subset of the rows.
     first_feature, first_label : 0 or 1, optional
-        Index of the first one. Default: 0 where a 0 occurs in the file, else 1.
+        Index of the first feature and of the first label; by default 0 if the file contains a 0, otherwise 1.
     limits : Limits, optional
         Upper bounds of sizes.
     encoding : str, optional
@@ -223,8 +224,8 @@ def read_svmlight(
     Raises
     ------
     DatasetError
-        With its line: see :func:`parse_sparse_rows`; an index beyond the number of features or labels, or
-        given twice. Further: no row, no label, or sizes beyond the limits.
+        If a row cannot be read, see :func:`parse_sparse_rows`; if an index is given twice or beyond the number of
+        features or labels (the message has the line); or if there is no row, no label, or sizes exceed the limits.
     """
     limits = limits or Limits()
     text = decode(read_bytes(path, limits), path, encoding)
@@ -282,8 +283,8 @@ def read_xc(
     Raises
     ------
     DatasetError
-        With its line: no or absurd sizes, fewer or more rows than declared, and what
-        :func:`parse_sparse_rows` finds.
+        If the sizes are missing or absurd, there are fewer or more rows than declared, or a row cannot be read, see
+        :func:`parse_sparse_rows`. The message has the line.
     """
     limits = limits or Limits()
     lines = decode(read_bytes(path, limits), path, encoding).split("\n")

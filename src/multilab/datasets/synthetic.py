@@ -84,7 +84,7 @@ def generate(generator: Mapping[str, Any]) -> RawData:
     Raises
     ------
     DatasetError
-        Unknown generator or argument.
+        If the generator or an argument is unknown.
     """
     arguments = {key: value for key, value in generator.items() if key != "name"}
     makers: dict[str, Callable[..., RawData]] = {
@@ -129,14 +129,13 @@ def sample_scenario(k: int, n: int = 300, seed: int = 0, threshold: str | float 
     k : {1, 2, 3, 4}
         Scenario.
     n : int, default 300
-        Rows.
+        Number of rows.
     seed : int, default 0
-        Each scenario has its own random stream: noise is not shared between them.
+        Seed. Each scenario has its own random stream, so that noise is not shared between them.
     threshold : {"median", "mean"} or float, default "median"
-        Above it the real value is class 1; the paper does not define it. ``median`` and ``mean`` are those
-        of the scenario's distribution, not of the sample, so that the best possible classifier is the
-        same in every sample: it predicts 1 where the curve is above the threshold (see
-        :func:`bayes_accuracy`).
+        Threshold above which a real value is class 1; the paper does not define it. ``median`` and ``mean`` are those
+        of the scenario's distribution, not of the sample, so that the best possible classifier is the same in every
+        sample: it predicts 1 where the curve is above the threshold (see :func:`bayes_accuracy`).
 
     Returns
     -------

@@ -46,11 +46,11 @@ class EncodedRows:
     ----------
     X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
     unknown : dict of str to dict of str to int
-        Per column the texts that training did not have, with the number of rows: their 0/1 columns are all 0.
+        The texts of each column that training did not have, with the number of rows; their 0/1 columns are all 0.
     imputed : dict of str to int
-        Per column the number of missing values that were imputed.
+        Number of missing values of each column that were imputed.
     unreadable : dict of str to int
-        Per column the number of cells that are no number or no date, and count as missing.
+        Number of cells of each column that are not a number or a date, and count as missing.
     """
 
     X: Any
@@ -80,9 +80,9 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Encoder of raw rows: turns the columns of a table into numbers.
+    """Encoder that turns the columns of raw rows into numbers.
 
-    It was learned from training rows (:meth:`learn`), or does what the reader of an older card did with the training
+    It is learned from training rows (:meth:`learn`), or repeats what the reader of an older card did with the training
     file (:meth:`of`).
 
     Attributes
@@ -97,8 +97,8 @@ class TableEncoder:
         Options of the reader for new rows: ``encoding``, ``header`` and ``decimal`` of a CSV file, the column of tags
         and their separator, and ``missing_labels``.
     learned : bool
-        Whether the columns were learned from training rows. Then missing values are imputed, and a cell that is no
-        number or no date counts as missing; otherwise both are refused.
+        Whether the columns were learned from training rows. If so, missing values are imputed, and a cell that is not a
+        number or a date counts as missing; otherwise both are refused.
     embeddings : dict of str to str
         Columns of text in new rows that become numbers first: ``embed:FOLDER#DIGEST``, see
         `multilab.datasets.embeddings`.
@@ -228,7 +228,7 @@ class TableEncoder:
     def dense_columns(self) -> np.ndarray | None:
         """Positions of the columns for a method that makes its features dense; None: all columns.
 
-        Of the words of a text only the most frequent ones, see `multilab.datasets.feature_columns.DENSE_TERMS`.
+        Of a text, these are only the most frequent words, see `multilab.datasets.feature_columns.DENSE_TERMS`.
         """
         starts = np.cumsum([0, *(column.width for column in self.columns)])[:-1]
         kept = [start + column.dense_columns for start, column in zip(starts, self.columns, strict=True)]
@@ -276,7 +276,7 @@ class TableEncoder:
         Raises
         ------
         DatasetError
-            A number is infinite, or as an integer too large for one; with the column and the row.
+            If a number is infinite, or an integer is too large for a float. The message has the column and the row.
         """
         rows = embedded_rows(rows, self.embeddings) if self.embeddings else rows
         vectors = vector_columns(self.names)
@@ -293,8 +293,8 @@ class TableEncoder:
         Raises
         ------
         DatasetError
-            Feature columns are missing, or there are columns that training did not have, or a name occurs twice; by
-            name.
+            If feature columns are missing, there are columns that training did not have, or a name occurs twice. The
+            message names the columns.
         """
         given = list(map(str, names))
         twice = [name for name, count in Counter(given).items() if count > 1]
@@ -323,8 +323,8 @@ class TableEncoder:
         Raises
         ------
         DatasetError
-            There is no row. Naming the column: missing or unknown columns, a text in a column of numbers, a missing
-            value that the reader of the training file refuses.
+            If there is no row; or if columns are missing or unknown, a column of numbers has a text, or has a missing
+            value that the reader of the training file refuses (the message names the column).
         """
         rows = self.with_numbers(rows.rename(columns=str))
         self.check_columns(list(rows.columns))
@@ -355,7 +355,7 @@ class TableEncoder:
         row = int(np.flatnonzero(absent)[0]) + 1
         raise DatasetError(
             f"column {column.name[:60]!r} has {int(absent.sum())} missing values, the first in row {row}; the training "
-            "data had none: fill them in"
+            "data had none; fill them in"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -370,7 +370,7 @@ class TableEncoder:
         Raises
         ------
         DatasetError
-            The content is not that of an encoder.
+            If the content is not that of an encoder.
         """
         try:
             known = msgspec.convert(content, _Encoder)
@@ -456,7 +456,7 @@ def encoder_of(name: str) -> TableEncoder:
 
     See Also
     --------
-    encoder_with_rows : also the rows.
+    encoder_with_rows : Return also the rows.
 
     Examples
     --------

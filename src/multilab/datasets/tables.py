@@ -46,8 +46,8 @@ def table_of(
     Raises
     ------
     DatasetError
-        A column does not exist, no feature or no label is left, a cell of a label is none, or a group has rows in the
-        training and in the test set.
+        If a column does not exist, no feature or no label is left, a cell of a label column is not a label, or a group
+        has rows in both the training and the test set.
     """
     limits, frame, notes = limits or Limits(), rows.frame, list(rows.notes)
     if reading.tags is not None or reading.tag is not None:
@@ -96,7 +96,7 @@ def with_kinds(raw: RawData, columns: Mapping[str, str], path: PathLike, *, comp
     raw : RawData
         A table.
     columns : mapping of str to str
-        Kinds of columns; of the others they are recognised, but nominal attributes of ARFF are categories.
+        Kinds of columns. The other kinds are recognised, but nominal attributes of ARFF are categories.
     path : path-like
         For messages.
     complete : bool, default False
@@ -105,12 +105,12 @@ def with_kinds(raw: RawData, columns: Mapping[str, str], path: PathLike, *, comp
     Raises
     ------
     DatasetError
-        A column does not exist or has no kind, or can be read in several ways.
+        If a column does not exist, has no kind, or can be read in several ways.
     """
     X, given, embeddings = embedded_frame(raw.X, columns, path)
     if complete and (absent := [name for name in X.columns if name not in given and not _embedded(name, embeddings)]):
         raise DatasetError(
-            f"column '{absent[0][:60]}' has no kind: the file is another one, or name it in {option('columns')}", path
+            f"column '{absent[0][:60]}' has no kind; name its kind in {option('columns')}, or check the file", path
         )
     declared = {name: "category" for name, *_ in raw.nominal if name in X}  # 1 and 2 among the values are no numbers
     kinds = choose_kinds(X, raw.grouped, {**declared, **given}, path)
@@ -150,7 +150,7 @@ def choose_kinds(
     Raises
     ------
     DatasetError
-        Several readings of a column remain, or most of its cells are numbers but too many are not.
+        If several readings of a column remain, or most of its cells are numbers but too many are not.
     """
     names, number = list(frame.columns), Kind("number")
     kinds = dict.fromkeys(names, number)

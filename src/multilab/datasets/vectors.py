@@ -29,19 +29,19 @@ def with_numbers(
     Parameters
     ----------
     frame : DataFrame of shape (n, m)
-        A column is of vectors if its first 100 cells are lists or arrays of numbers, one of them with a decimal point:
-        lists of whole numbers may be tags.
+        A column holds vectors if its first 100 cells are lists or arrays of numbers, one of them with a decimal point.
+        Lists of only whole numbers may be tags.
     name : path-like
         For messages.
     skip : collection of str
         Columns that stay as they are.
     known : mapping of str to int, optional
-        The vectors of a model and their lengths: only these, and a missing vector is one of missing numbers.
+        The vectors of a model and their lengths. Only these are replaced, and a missing vector becomes missing numbers.
 
     Raises
     ------
     DatasetError
-        A vector is missing or has another length than the first one, or a cell is none.
+        If a vector is missing or has another length than the first one, or a cell is not a vector.
     """
     if np.dtype(object) not in set(frame.dtypes):
         return frame
@@ -84,7 +84,7 @@ def read_vectors(path: PathLike, limits: Limits | None = None) -> np.ndarray:
     Raises
     ------
     DatasetError
-        Not a ``.npy`` file of a matrix of finite numbers, or a larger one than the limits allow.
+        If the file is not a ``.npy`` file with a matrix of finite numbers, or exceeds the limits.
     """
     limits = limits or Limits()
     try:
@@ -112,7 +112,7 @@ def with_vectors(frame: pd.DataFrame, rows: np.ndarray, path: PathLike | None = 
     Raises
     ------
     DatasetError
-        The matrix has another number of rows.
+        If the matrix has another number of rows.
     """
     if rows.ndim != 2 or len(rows) != len(frame):
         raise DatasetError(f"vectors: {len(frame)} rows need as many rows of numbers, got the shape {rows.shape}", path)
@@ -141,7 +141,7 @@ def _matrix(cells: Sequence[Any], column: str, name: PathLike, length: int | Non
             if lenient:
                 continue
             raise DatasetError(
-                f"row {row}: the vector '{excerpt(column)}' is missing: leave out the row or the column", name
+                f"row {row}: the vector '{excerpt(column)}' is missing; leave out the row or the column", name
             )
         if not isinstance(cell, list | tuple | np.ndarray) or not all(map(_is_number, cell)):
             raise DatasetError(f"row {row}: '{excerpt(column)}' is not a list of numbers as in other rows", name)
@@ -150,7 +150,7 @@ def _matrix(cells: Sequence[Any], column: str, name: PathLike, length: int | Non
         if len(cell) != first:
             where = "of training" if lenient else "in the rows before"
             raise DatasetError(
-                f"row {row}: the vector '{excerpt(column)}' has {len(cell)} numbers, and those {where} have {first}",
+                f"row {row}: the vector '{excerpt(column)}' has {len(cell)} numbers, but those {where} have {first}",
                 name,
             )
     rows = np.full((len(cells), first or 0), np.nan)
