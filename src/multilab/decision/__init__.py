@@ -1,4 +1,4 @@
-"""From scores to decisions: thresholds, label counts, calibration and guarantees, fitted on held-out scores only.
+"""From scores to decisions: thresholds, label counts, calibration and guarantees, fitted only on held-out scores.
 
 Two estimators wrap any multi-label classifier; the exact maximisers that they use are functions of labels and scores.
 Names are imported when they are first used.

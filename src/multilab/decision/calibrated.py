@@ -30,17 +30,19 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
     Parameters
     ----------
     estimator : multi-label classifier or "precomputed", optional
-        With ``predict_proba`` or ``decision_function``; ``BinaryRelevance(LogisticRegression())`` when None.
-        "precomputed": X holds held-out probabilities in ``fit`` and the probabilities of new rows in ``predict_proba``.
+        A classifier with ``predict_proba`` or ``decision_function``; ``BinaryRelevance(LogisticRegression())`` when
+        None. With "precomputed", X holds held-out probabilities in ``fit`` and the probabilities of new rows in
+        ``predict_proba``.
     method : {"sigmoid", "isotonic", "beta", "temperature"}, default="sigmoid"
-        "sigmoid": Platt's, on probabilities or margins. "isotonic": isotonic regression; it needs some hundred
-        positives per label. "beta": beta calibration of probabilities, which contains the identity. "temperature":
-        log-odds divided by one number that all labels share, so that the order of the labels in a row stays.
+        "sigmoid" is Platt's calibration of probabilities or margins. "isotonic" is isotonic regression, which needs
+        some hundred positives per label. "beta" is beta calibration of probabilities, which contains the identity.
+        "temperature" divides log-odds by one number that all labels share, so that the order of the labels in a row
+        stays.
     cv : int, splitter, iterable of (train, test) or "prefit", default=5
-        Folds of the held-out scores; a number means `IterativeStratifiedKFold`. "prefit", or an estimator inside
-        scikit-learn's ``FrozenEstimator``: the estimator is fitted already, and must not have seen the rows of ``fit``.
+        Folds of the held-out scores; a number means `IterativeStratifiedKFold`. With "prefit", or an estimator inside
+        scikit-learn's ``FrozenEstimator``, the estimator is fitted already, and must not have seen the rows of ``fit``.
     n_jobs : int, optional
-        Folds fitted at the same time; does not change the result.
+        Number of folds fitted at the same time; it does not change the result.
     random_state : int or RandomState, optional
         Seed of the estimator's copies and of the folds; with None the estimator keeps its own, and the folds have
         seed 0.
@@ -48,7 +50,7 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
     Attributes
     ----------
     estimator_ : estimator
-        Fitted on all rows (with "prefit": the one that was given).
+        The estimator, fitted on all rows; with "prefit", the given one.
     folds_ : list of (train, test) or None
         Folds of the held-out scores; None if the estimator was fitted already.
     n_features_in_, n_labels_, classes_
@@ -116,16 +118,16 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n, d)
-            Passed on to the estimator as it is.
+            Features, passed on unchanged to the estimator.
         y : array-like or sparse matrix of shape (n, q)
-            NaN, or -1 in an int8 y, where a label is not observed.
+            Labels, 0/1; NaN, or -1 in an int8 y, where a label is not observed.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows in the calibration, and in the estimator if its ``fit`` takes them.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed.
         groups : array-like of shape (n,), optional
-            Rows of one group are on one side of every fold. With a number of folds, `IterativeStratifiedGroupKFold`
-            makes these.
+            Group of each row; rows of one group are on one side of every fold. If ``cv`` is a number,
+            `IterativeStratifiedGroupKFold` makes the folds.
         **fit_params
             Passed on to the estimator's ``fit``, by request where metadata routing is enabled.
 

@@ -24,7 +24,8 @@ def expected_f1_decisions(probabilities: Any) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n, q), int64
-        Of equal expectations (to 1e-12) the smaller set; of equal probabilities the label with the lower index.
+        Decisions, 0/1. Among sets of equal expectation (to 1e-12) the smallest is chosen, among labels of equal
+        probability the one with the lower index.
 
     Raises
     ------

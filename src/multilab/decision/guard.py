@@ -15,7 +15,7 @@ __all__ = ["guarded_thresholds"]
 SHRINKAGE = 10.0
 """Positives of a label at which its own best cut counts as much as the cut that matches its frequency.
 
-Measured on 13 data sets with three learners and three outer folds (`benchmarks/guard.py`): 10 has the best macro F1 of
+Measured on 13 datasets with three learners and three outer folds (`benchmarks/guard.py`): 10 has the best macro F1 of
 thresholds tuned for it, and every value from 1 to 50 is within .005 of that.
 """
 

@@ -32,13 +32,14 @@ FORMAT = 1
 class DecisionRules:
     """Threshold and calibration of each label, learned on scores of rows that the model was not fitted to.
 
-    `multilab evaluate` writes them, `multilab decide` applies them; both work on scores from anywhere.
+    `multilab evaluate` writes such rules, and `multilab decide` applies them; both work on scores of any model.
 
     Parameters
     ----------
     label_names : sequence of str
     thresholds : sequence of float or None
-        Per label: it is assigned where its score, in [0, 1], is at least the threshold. None: never.
+        Threshold of each label, which is assigned where its score, in [0, 1], is at least the threshold. None means
+        never.
     kind : {"probabilities", "logits", "top"}
         What the scores are. Logits become probabilities by the logistic function before anything else; "top" are
         1, 1/2, 1/3, ... for the labels of a list, the best one first, and 0 for all others.
@@ -172,7 +173,7 @@ class DecisionRules:
         Raises
         ------
         MethodError
-            The file holds no rules of this format.
+            If the file holds no rules of this format.
         """
         try:
             content = read_json(Path(path))
@@ -212,12 +213,12 @@ def unit_scores(scores: Any, kind: str, n_labels: int) -> Any:
         raise MethodError(f"scores have {given.shape[1]} columns for {n_labels} labels")
     values = given.data if sp.issparse(given) else given
     if not np.isfinite(values).all():
-        raise MethodError("scores must be finite: give every row a score for every label")
+        raise MethodError("scores must be finite; give every row a score for every label")
     if kind == "logits":
         if sp.issparse(given):
-            raise MethodError("a missing entry of sparse logits would be a probability of .5: pass a dense array")
+            raise MethodError("a missing entry of sparse logits would be a probability of .5; pass a dense array")
         return expit(given.astype(np.float64))
     if values.size and (values.min() < 0 or values.max() > 1):
         worst = values.min() if values.min() < 0 else values.max()
-        raise MethodError(f"scores must be in [0, 1], got {worst:g}: say so if they are logits (kind='logits')")
+        raise MethodError(f"scores must be in [0, 1], got {worst:g}; if they are logits, pass kind='logits'")
     return given.astype(np.float64)

@@ -51,8 +51,8 @@ def macro_f1_thresholds(Y: Any, scores: Any, sample_weight: Any = None) -> np.nd
     Returns
     -------
     ndarray of shape (q,)
-        A label is assigned where its score is at least its threshold. +inf for a label without positives; the most
-        negative number where assigning all rows is best.
+        A label is assigned where its score is at least its threshold. The threshold is +inf for a label without
+        positives, and the most negative number if assigning all rows is best.
 
     Raises
     ------
@@ -62,8 +62,8 @@ def macro_f1_thresholds(Y: Any, scores: Any, sample_weight: Any = None) -> np.nd
     Notes
     -----
     Macro F1 is a mean over labels, so each label is maximised alone: only the n + 1 cuts between its sorted scores can
-    differ. Of cuts with equal F1 the one that assigns fewest rows is taken; the threshold is midway between the scores
-    on its two sides; scores that differ by rounding only (2^-30 of the largest) are never separated.
+    differ. Of cuts with equal F1, the one that assigns the fewest rows is taken. The threshold is midway between the
+    scores on its two sides; scores that differ only by rounding (2^-30 of the largest) are never separated.
 
     References
     ----------
@@ -135,11 +135,11 @@ def cost_thresholds(Y: Any, scores: Any, cost: Any = (1.0, 1.0), sample_weight: 
 
     See Also
     --------
-    expected_cost_thresholds : of calibrated probabilities, without labels.
+    expected_cost_thresholds : Thresholds for calibrated probabilities, without labels.
 
     Notes
     -----
-    The smallest cost on the held-out rows; it needs no calibration.
+    The thresholds have the smallest cost on the held-out rows, without any calibration.
 
     Examples
     --------
@@ -332,7 +332,7 @@ def metric_of_decisions(objective: MetricLike) -> Metric:
     except MetricError as error:
         raise MethodError(f"objective: {error}") from None
     if metric.needs != "decisions":
-        raise MethodError(f"objective {metric.name}: it is a metric of {metric.needs}: give one of decisions")
+        raise MethodError(f"objective {metric.name} is a metric of {metric.needs}; give a metric of decisions")
     return metric
 
 
@@ -368,20 +368,20 @@ def global_threshold(Y: Any, scores: Any, objective: MetricLike = "macro_f1", sa
         Scores of rows that the scoring model was not fitted on, comparable across labels.
     objective : str or callable, default "macro_f1"
         "macro_f1", "micro_f1", "example_f1", "hamming_loss" and "subset_accuracy" are exact, in O(nq log nq). Any other
-        metric of decisions, by name, scorer or function, is computed at 100 cuts, evenly spaced among the scores. Under
-        the conventions that `multilab.metrics` has by default: an empty prediction for a row without labels counts 1 in
-        example F1, a label without positives and predictions 0 in macro F1.
+        metric of decisions, by name, scorer or function, is computed at 100 cuts, evenly spaced among the scores.
+        Metrics follow the default conventions of `multilab.metrics`: an empty prediction for a row without labels
+        counts 1 in example F1, and a label without positives and predictions counts 0 in macro F1.
     sample_weight : array-like of shape (n,), optional
 
     Returns
     -------
     float
-        Of equally good thresholds the one that assigns fewest cells; +inf if that is none.
+        The threshold that assigns the fewest cells among equally good ones; +inf if it assigns none.
 
     Raises
     ------
     MethodError
-        If the objective is unknown or no metric of decisions, the shapes differ or a score is NaN.
+        If the objective is unknown or not a metric of decisions, the shapes differ or a score is NaN.
 
     Examples
     --------
@@ -396,8 +396,8 @@ def global_threshold(Y: Any, scores: Any, objective: MetricLike = "macro_f1", sa
 def best_k(Y: Any, scores: Any, objective: MetricLike = "example_f1", sample_weight: Any = None) -> int:
     """Return the number of labels per row that is best for an objective, if each row gets its labels of highest score.
 
-    Parameters, conventions and errors as in :func:`global_threshold`; of equally good numbers the smallest. Of labels
-    with equal scores the one with the lower index is assigned.
+    Parameters, conventions and errors are as in :func:`global_threshold`. The result is the smallest of equally good
+    numbers. Among labels with equal scores, the one with the lower index is assigned first.
 
     Examples
     --------

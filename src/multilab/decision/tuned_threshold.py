@@ -40,31 +40,32 @@ class TunedThresholdClassifier(HeldOutClassifier):
     Parameters
     ----------
     estimator : multi-label classifier or "precomputed", optional
-        With ``predict_proba`` (an array, or a list of arrays as of scikit-learn's forests) or ``decision_function``.
-        ``BinaryRelevance(LogisticRegression())`` when None. "precomputed": X holds held-out probabilities in ``fit``
-        and the probabilities of new rows in ``predict``, shape (n, q).
+        A classifier with ``predict_proba`` (which returns an array, or a list of arrays as scikit-learn's forests do)
+        or ``decision_function``; ``BinaryRelevance(LogisticRegression())`` when None. With "precomputed", X holds
+        held-out probabilities in ``fit`` and the probabilities of new rows in ``predict``, shape (n, q).
     objective : str or callable, default="macro_f1"
-        Metric of decisions of the held-out rows to optimise: a name of `multilab.metrics` (under the default
+        Metric of the decisions on held-out rows to optimise: a name of `multilab.metrics` (under the default
         conventions), a scorer, or a function of your own (guide page *your own metric*); see Notes.
     policy : {"per_label", "global", "top_k", "cost", "expected_cost", "expected", "fixed"}, default="per_label"
-        "per_label": one threshold per label. "global": one threshold for all labels. "top_k": the k labels of highest
-        score in every row. "cost": one threshold
-        per label with the smallest cost on the held-out rows. "expected_cost": one threshold per label with the
-        smallest expected cost if the probabilities are right, see `expected_cost_thresholds`. Neither uses "objective".
-        "expected": per row the set with the largest expected example F1 if labels are independent and the probabilities
-        right (objective "example_f1"). "fixed": probability >= 0.5 or margin >= 0; nothing is tuned.
+        "per_label" tunes one threshold per label, "global" one threshold for all labels. "top_k" assigns the k labels
+        of highest score in every row. "cost" finds one threshold per label with the smallest cost on the held-out rows,
+        and "expected_cost" one with the smallest expected cost if the probabilities are right, see
+        `expected_cost_thresholds`; neither uses ``objective``. "expected" assigns each row the set with the largest
+        expected example F1 if labels are independent and the probabilities right (objective "example_f1"). "fixed"
+        assigns labels with probability >= 0.5 or margin >= 0; nothing is tuned.
     guard : bool, default=False
-        Replace the threshold of labels that would be assigned far more often than they occur by the cut that matches
-        their frequency; with "macro_f1", also shrink thresholds based on few positives towards that cut. See
+        Whether to replace the threshold of labels that would be assigned far more often than they occur by the cut that
+        matches their frequency, and with "macro_f1" also shrink thresholds based on few positives towards that cut. See
         `guarded_thresholds`. Only for the policies "per_label" and "global", without ``guarantee``.
     cv : int, splitter, iterable of (train, test) or "prefit", default=5
-        Folds of the held-out scores; a number means `IterativeStratifiedKFold`. "prefit", or an estimator inside
-        scikit-learn's ``FrozenEstimator``: the estimator is fitted already, and must not have seen the rows of ``fit``.
+        Folds of the held-out scores; a number means `IterativeStratifiedKFold`. With "prefit", or an estimator inside
+        scikit-learn's ``FrozenEstimator``, the estimator is fitted already, and must not have seen the rows of ``fit``.
     calibration : {None, "sigmoid", "isotonic", "beta", "temperature"}, default=None
-        Calibrate the scores first, on the same held-out rows (see `CalibratedMultiLabelClassifier`).
+        Calibration of the scores on the same held-out rows, before thresholds are tuned (see
+        `CalibratedMultiLabelClassifier`).
     k : int or "cardinality", optional
-        Labels per row with "top_k": a number, or the mean number of labels in training (rounded half up); best for the
-        objective when None.
+        Number of labels per row with "top_k". "cardinality" is the mean number of labels in training (rounded half up).
+        When None, the number that is best for the objective.
     cost : pair (false positive, false negative) or mapping, default=(1.0, 1.0)
         Costs of "cost" and "expected_cost": numbers, or arrays of shape (q,). The mapping has the costs of the outcomes
         "fp" and "fn", and those of "tp" and "tn" if they are not 0.
@@ -74,7 +75,7 @@ class TunedThresholdClassifier(HeldOutClassifier):
     confidence : float, default=0.9
         Confidence of the guarantee, of each label by itself.
     n_jobs : int, optional
-        Folds fitted at the same time; does not change the result.
+        Number of folds fitted at the same time; it does not change the result.
     random_state : int or RandomState, optional
         Seed of the estimator's copies and of the folds; with None the estimator keeps its own, and the folds have
         seed 0.
@@ -82,14 +83,14 @@ class TunedThresholdClassifier(HeldOutClassifier):
     Attributes
     ----------
     estimator_ : estimator
-        Fitted on all rows (with "prefit": the one that was given).
+        The estimator, fitted on all rows; with "prefit", the given one.
     thresholds_ : ndarray of shape (q,)
-        For all policies except "top_k" and "expected": a label is assigned where its score is at least its threshold.
-        +inf means never, the most negative number always.
+        Threshold of each label, for all policies except "top_k" and "expected". A label is assigned where its score is
+        at least its threshold. +inf means never, the most negative number always.
     k_ : int
-        Labels per row, with "top_k" only.
+        Number of labels per row, only with "top_k".
     unreached_ : ndarray of int
-        Labels for which no threshold reaches the ``guarantee``, with that only; `fit` warns of them.
+        Labels for which no threshold reaches the ``guarantee``, only with a guarantee; `fit` warns of them.
     folds_ : list of (train, test) or None
         Folds of the held-out scores; None if the estimator was fitted already.
     n_features_in_, n_labels_, classes_
@@ -112,22 +113,21 @@ class TunedThresholdClassifier(HeldOutClassifier):
     are uninformative, assigning a label to every row maximises F1; "hamming_loss" then assigns the more frequent class.
     One row is enough for an estimator that is fitted already; folds need two.
 
-    **Guard.** The rule of `guarded_thresholds` on the held-out scores. Few positives are an argument for macro F1 only,
-    where each threshold rests on the positives of its own label: over 13 data sets and three learners thresholds drawn
-    to the frequencies have more macro F1 than the guard alone, but less micro F1 and more Hamming loss if tuned for
-    these. `multilab compare` and `multilab fit --decision` have the guard.
+    **Guard.** The rule of `guarded_thresholds` is applied to the held-out scores. Thresholds are shrunk only for macro
+    F1, where each threshold depends on the few positives of its own label: over 13 datasets and three learners, shrunk
+    thresholds have a higher macro F1 than the guard alone, but a lower micro F1 and a higher Hamming loss if tuned for
+    these. `multilab compare` and `multilab fit --decision` use the guard.
 
     **Missing labels** (NaN, -1 in int8, or ``y_mask``): the estimator must learn from them; its scores of unobserved
     cells are ignored. With "top_k", the k labels are those with the highest scores among all.
 
     **Guarantee.** "recall" uses the exact binomial bound, "precision" Learn then Test with Bonferroni's correction; if
     no threshold can be guaranteed for a label, it is assigned to every row (recall) or to none (precision), and `fit`
-    warns. It holds for rows of the
-    distribution of the held-out rows and for the models that scored these: exactly with "prefit", as an
-    approximation with folds, since the final estimator is another model, fitted on more rows. It takes no
-    ``sample_weight``.
+    warns. The guarantee holds for rows of the same distribution as the held-out rows and for the models that scored
+    these: exactly with "prefit", approximately with folds, since the final estimator is another model, fitted on more
+    rows. A guarantee excludes ``sample_weight``.
 
-    ``predict_proba`` and ``decision_function`` give the scores that are compared with the thresholds.
+    ``predict_proba`` and ``decision_function`` return the scores that are compared with the thresholds.
 
     References
     ----------
@@ -195,16 +195,16 @@ class TunedThresholdClassifier(HeldOutClassifier):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n, d)
-            Passed on to the estimator as it is.
+            Features, passed on unchanged to the estimator.
         y : array-like or sparse matrix of shape (n, q)
-            NaN, or -1 in an int8 y, where a label is not observed.
+            Labels, 0/1; NaN, or -1 in an int8 y, where a label is not observed.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows in the objective, and in the estimator if its ``fit`` takes them.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed.
         groups : array-like of shape (n,), optional
-            Rows of one group are on one side of every fold. With a number of folds, `IterativeStratifiedGroupKFold`
-            makes these.
+            Group of each row; rows of one group are on one side of every fold. If ``cv`` is a number,
+            `IterativeStratifiedGroupKFold` makes the folds.
         **fit_params
             Passed on to the estimator's ``fit``, by request where metadata routing is enabled.
 
@@ -244,13 +244,13 @@ class TunedThresholdClassifier(HeldOutClassifier):
         if self.policy == "expected" and self.objective != "example_f1":
             raise MethodError(f"policy='expected' is for objective='example_f1', got {self.objective!r}")
         if self.policy in ("expected", "expected_cost") and self._score_kind() != "probability":
-            raise MethodError(f"policy={self.policy!r} needs probabilities: give calibration='sigmoid'")
+            raise MethodError(f"policy={self.policy!r} needs probabilities; give calibration='sigmoid'")
         if self.guarantee is not None and self.policy not in ("per_label", "cost"):
             raise MethodError(f"`guarantee` needs policy='per_label' or 'cost', got {self.policy!r}")
         if self.guard and self.policy not in ("per_label", "global"):
             raise MethodError(f"`guard` needs policy='per_label' or 'global', got {self.policy!r}")
         if self.guard and self.guarantee is not None:
-            raise MethodError("`guard` moves thresholds, which may break the `guarantee`: give one of the two")
+            raise MethodError("`guard` moves thresholds, which may break the `guarantee`; give one of the two")
         whole = isinstance(self.k, int | np.integer) and not isinstance(self.k, bool) and self.k >= 0
         if not (whole or self.k is None or self.k == "cardinality"):
             raise MethodError(f"k={self.k!r}: give a number of labels >= 0, 'cardinality' or None")

@@ -173,12 +173,14 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     n_features_in_ : int
+        Number of features, d.
     n_labels_ : int
+        Number of labels, q.
     classes_ : ndarray of shape (q, 2)
-        ``[0, 1]`` for each label: the form that scikit-learn's scorers and ``cross_val_predict`` both read. Of shape
-        (2,) after a fit on a one-dimensional y.
+        ``[0, 1]`` for each label: the form that scikit-learn's scorers and ``cross_val_predict`` both read. The shape
+        is (2,) after a fit on a one-dimensional y.
     label_names_ : ndarray of shape (q,)
-        The columns of y; only where y was a data frame (or a series) with names that are text.
+        Names of the columns of y. Missing unless y was a data frame (or a series) with names that are text, or tags.
 
     Notes
     -----
@@ -186,16 +188,17 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     included. Decisions are int64, whatever the type of the y seen in ``fit``: differences of unsigned integers would
     wrap around.
 
-    ``predict_proba`` exists where all scores are in [0, 1], else ``decision_function``.
+    ``predict_proba`` exists if all scores are in [0, 1], otherwise ``decision_function`` does.
 
-    **Missing labels**: a `PartialClassifier` learns from the observed labels alone. Unobserved ones
-    are NaN in a float y, -1 in an int8 y, or False in ``y_mask`` (the form for a sparse y); `check_labels` passes them
-    on as -1. The other classes refuse them.
+    **Missing labels**: a `PartialClassifier` learns from the observed labels alone. Unobserved labels are NaN in a
+    float y, -1 in an int8 y, or False in ``y_mask`` (the form for a sparse y); `check_labels` passes them on as -1. The
+    other classes refuse unobserved labels.
 
-    **Tags** are taken in place of a matrix: lists or sets of texts, texts such as ``red|blue`` (separated by ``|``,
-    ``;`` or ``,``) or with one tag each; a list, an array, a series or a one-column data frame of them, where a missing
-    cell is a row without any. The labels are the tags, sorted (`sklearn.preprocessing.MultiLabelBinarizer` has the same
-    columns), and their names are in ``label_names_``. One or two different texts without a separator are classes:
+    **Tags** can replace the matrix. The tags of a row are a list or set of texts, or a text such as ``red|blue``
+    (separated by ``|``, ``;`` or ``,``) or with one tag; y is a list, an array, a series or a one-column data frame of
+    these, where a missing cell is a row without tags. The labels are the sorted tags
+    (`sklearn.preprocessing.MultiLabelBinarizer` has the same columns), and their names are in ``label_names_``. If y
+    has only one or two different texts without a separator, they are the classes of a one-dimensional y.
 
     **One-dimensional y**: two classes of any type make a binary classifier in scikit-learn's sense, as with its own
     multi-label classifiers (`sklearn.neighbors.KNeighborsClassifier`): ``predict`` returns shape (n,) with these
@@ -209,7 +212,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n, d)
         y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
-            0/1, or two classes of any type in one dimension.
+            Labels, 0/1; in one dimension, two classes of any type.
 
         Returns
         -------
@@ -218,7 +221,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         Raises
         ------
         MethodError
-            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+            If y is not a label matrix, or an argument of the estimator is out of range or does not fit the data.
         """
         self._fit(*self._validate_fit(X, y))
         return self
@@ -314,7 +317,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         Raises
         ------
         MethodError
-            If k is no whole number, or out of range.
+            If k is not a whole number, or is out of range.
 
         Examples
         --------
@@ -367,14 +370,14 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         return scores if self.classes_.ndim == 2 else np.column_stack([1.0 - scores, scores])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose labels are all predicted right, or whose class is.
+        """Return the share of rows whose labels, or whose class, are all predicted correctly.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
         y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
-            Compared by position. A data frame must have its columns in the order of ``label_names_``. Tags that `fit`
-            has not seen cannot be predicted: they are left out, with one warning that counts them.
+            True labels, compared by position. A data frame must have its columns in the order of ``label_names_``. Tags
+            that `fit` has not seen cannot be predicted; they are left out, and one warning counts them.
         sample_weight : array-like of shape (n,), optional
 
         Raises
@@ -385,7 +388,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         """
         y = with_tag_columns(y, model=self)
         if in_another_order(getattr(self, "label_names_", None), getattr(y, "columns", None)):
-            raise MethodError("y has the labels of the model in another order: pass y[model.label_names_]")
+            raise MethodError("y has the labels of the model in another order; pass y[model.label_names_]")
         return super().score(X, target_values(y), sample_weight)
 
     def _score_kind(self) -> str:
@@ -442,7 +445,7 @@ class BatchClassifier(MultiLabelClassifier):
             Rows and labels as for `fit`, all labels observed. If several passes are needed, the iterable must start
             from the beginning each time, as a list does and a generator does not.
         n_rows : int, optional
-            Number of rows of all batches; it saves the pass that counts them where that is needed.
+            Number of rows of all batches, which saves the pass that some estimators need to count them.
 
         Returns
         -------
@@ -476,7 +479,7 @@ class BatchClassifier(MultiLabelClassifier):
     def _batches_fault(self) -> str | None:
         """Return why the classifier, with its arguments, needs all rows at once; None if it does not."""
         if getattr(self, "label_weight", None) is not None:
-            return f"{type(self).__name__} cannot weight labels in batches of rows: leave out label_weight"
+            return f"{type(self).__name__} cannot weight labels in batches of rows; leave out label_weight"
         return None
 
     @property
@@ -486,7 +489,7 @@ class BatchClassifier(MultiLabelClassifier):
     def _check_repeatable(self, batches: Iterable[Any]) -> None:
         """Raise a `MethodError` if only one pass over the batches is possible."""
         if iter(batches) is batches:
-            raise MethodError("several passes are needed: give a list of batches, not a generator")
+            raise MethodError("several passes are needed; give a list of batches, not a generator")
 
     def _validated(self, batches: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, np.ndarray]]:
         """Yield rows and labels as `fit` would see them, Y dense."""
@@ -541,7 +544,7 @@ class IncrementalClassifier(BatchClassifier):
         Raises
         ------
         MethodError
-            If y is no label matrix, labels are missing, or an argument is out of range.
+            If y is not a label matrix, labels are missing, or an argument is out of range.
         """
         kept = getattr(self, "_kept", None)
         X, Y = self._validate_batch(X, y, kept is None, None if classes is None else np.unique(classes))
@@ -598,7 +601,7 @@ class WeightedClassifier(MultiLabelClassifier):
         ----------
         X : array-like or sparse matrix of shape (n, d)
         y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
-            0/1, or two classes of any type in one dimension.
+            Labels, 0/1; in one dimension, two classes of any type.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
             weights to these, which must take them.
@@ -610,7 +613,7 @@ class WeightedClassifier(MultiLabelClassifier):
         Raises
         ------
         MethodError
-            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+            If y is not a label matrix, or an argument of the estimator is out of range or does not fit the data.
         """
         self._fit(*self._validate_weighted(X, y, sample_weight))
         return self
@@ -680,7 +683,8 @@ class PartialClassifier(MultiLabelClassifier):
         ----------
         X : array-like or sparse matrix of shape (n, d)
         y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
-            0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
+            Labels, 0/1; in one dimension, two classes of any type. NaN, or -1 in an int8 y, where a label is not
+            observed.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed.
 
@@ -691,7 +695,7 @@ class PartialClassifier(MultiLabelClassifier):
         Raises
         ------
         MethodError
-            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+            If y is not a label matrix, or an argument of the estimator is out of range or does not fit the data.
         """
         self._fit(*self._validate_fit(X, y, y_mask))
         return self
@@ -712,11 +716,12 @@ class WeightedPartialClassifier(WeightedClassifier):
         ----------
         X : array-like or sparse matrix of shape (n, d)
         y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
-            0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
+            Labels, 0/1; in one dimension, two classes of any type. NaN, or -1 in an int8 y, where a label is not
+            observed.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
-            weights to these, which must take them. Shape (n, q), in some estimators: weights of the labels of a row; a
-            label of weight 0 is not observed.
+            weights to these, which must take them. Some estimators also take the shape (n, q), with a weight for each
+            label of a row; a label of weight 0 is not observed.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed.
 
@@ -727,7 +732,7 @@ class WeightedPartialClassifier(WeightedClassifier):
         Raises
         ------
         MethodError
-            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+            If y is not a label matrix, or an argument of the estimator is out of range or does not fit the data.
         """
         self._fit(*self._validate_weighted(X, y, sample_weight, y_mask))
         return self
@@ -753,7 +758,7 @@ class MultiLabelTransformer(_MultiLabelInput, TransformerMixin, BaseEstimator, A
         ----------
         X : array-like or sparse matrix of shape (n, d)
         y : array-like or sparse matrix of shape (n, q) or (n,), or n collections of tags
-            0/1, or two classes of any type in one dimension.
+            Labels, 0/1; in one dimension, two classes of any type.
         y_mask : array-like or sparse matrix of shape (n, q), optional
             True where a label is observed; only some transformers learn from partially observed labels.
 
@@ -764,7 +769,7 @@ class MultiLabelTransformer(_MultiLabelInput, TransformerMixin, BaseEstimator, A
         Raises
         ------
         MethodError
-            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+            If y is not a label matrix, or an argument of the estimator is out of range or does not fit the data.
         """
         self._fit(*self._validate_fit(X, y, y_mask))
         return self

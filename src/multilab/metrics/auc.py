@@ -49,7 +49,7 @@ def macro_auc(ranking: Ranking, conventions: Conventions) -> Mean:
 def micro_auc(ranking: Ranking, conventions: Conventions) -> float:
     """Return the area under the ROC curve of all cells.
 
-    ``nan`` if all cells are of one class; a tied pair counts ``auc_ties``.
+    The value is ``nan`` if all cells have one class. A tied pair counts ``auc_ties``.
 
     Examples
     --------
@@ -82,9 +82,9 @@ def micro_auc(ranking: Ranking, conventions: Conventions) -> float:
 def macro_average_precision(ranking: Ranking, conventions: Conventions) -> Mean:
     """Return the mean over labels of the average precision of the rows (macro PR AUC).
 
-    It is also called mean average precision (mAP), and is not :func:`average_precision`, which ranks the labels of a
-    row. Ties among the rows by ``label_average_precision_ties``: ``max`` is scikit-learn's step area (and MEKA's AUPRC
-    on the arrays measured), ``lower_index`` the row order of Mulan. A label without positives follows
+    It is also called mean average precision (mAP), and differs from :func:`average_precision`, which ranks the labels
+    of a row. ``label_average_precision_ties`` decides ties among the rows: ``max`` is scikit-learn's step area (and
+    MEKA's AUPRC on the arrays measured), ``lower_index`` is the row order of Mulan. A label without positives follows
     ``label_average_precision_empty``.
 
     Examples
@@ -112,8 +112,8 @@ def macro_average_precision(ranking: Ranking, conventions: Conventions) -> Mean:
 def micro_average_precision(ranking: Ranking, conventions: Conventions) -> Mean | float:
     """Return the average precision of all cells as one list (micro PR AUC).
 
-    Cells with the same score are one step of the curve, as in scikit-learn. Without any relevant cell:
-    ``label_average_precision_empty``, where ``skip`` is ``nan``.
+    Cells with the same score are one step of the curve, as in scikit-learn. Without any relevant cell,
+    ``label_average_precision_empty`` decides; ``skip`` gives ``nan``.
 
     Examples
     --------

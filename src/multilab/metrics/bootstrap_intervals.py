@@ -59,7 +59,7 @@ class BootstrapInterval:
 class BootstrapDifference(BootstrapInterval):
     """Difference of two predictions in a metric, with its bootstrap interval.
 
-    The attributes of `BootstrapInterval` are those of the difference.
+    The attributes of `BootstrapInterval` describe the difference.
 
     Attributes
     ----------
@@ -88,9 +88,9 @@ def bootstrap(
     """Return a percentile interval of a metric over resampled instances.
 
     Every draw takes n of the n rows with replacement; a row keeps its weight in each draw. The fitted model stays the
-    same: the interval covers the choice of test rows only. Metrics of rows and of decisions need no second pass over
-    the matrices, macro AUC and macro average precision no second sort (up to 8 million cells); the others are computed
-    from the rows of each draw.
+    same, so the interval only accounts for the choice of the test rows. Metrics of rows and of decisions need no second
+    pass over the matrices, and macro AUC and macro average precision need no second sort (up to 8 million cells). The
+    other metrics are computed from the rows of each draw.
 
     Parameters
     ----------
@@ -107,12 +107,13 @@ def bootstrap(
     level : float, default 0.95
         Nominal coverage of the interval, in (0, 1).
     n_draws : int, default 1000
+        Number of draws.
     random_state : int, Generator or None
-        The same integer draws the same rows for every metric and model: intervals of differences can be paired.
+        Seed. The same integer draws the same rows for every metric and model, so that differences can be paired.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+        Weights of the rows, >= 0. A row of weight 2 counts like two rows, a row of weight 0 does not count.
     labels : sequence of int or str, optional
-        The labels to measure, by position, or by name where Y is a data frame. None: all.
+        The labels to measure, by position, or by name if Y is a data frame. By default all.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label of Y was observed.
     **parameters
@@ -125,7 +126,8 @@ def bootstrap(
     Raises
     ------
     MetricError
-        If the metric refuses its arguments, ``n_draws`` is no whole number, or it or ``level`` is out of range.
+        If the metric refuses its arguments, ``n_draws`` is not a whole number, or ``n_draws`` or ``level`` is out of
+        range.
 
     References
     ----------
@@ -163,8 +165,8 @@ def bootstrap_difference(
 ) -> BootstrapDifference:
     """Return the difference of two predictions of the same rows in a metric, with interval and p value.
 
-    The metric of both is computed on the same resampled rows, so that what makes rows easy or hard for both cancels.
-    The fitted models stay the same: this compares two given models, not two methods of fitting.
+    Both metrics are computed on the same resampled rows, so that what makes rows easy or hard for both cancels. The
+    fitted models stay the same: the function compares two given models, not two methods of fitting.
 
     Parameters
     ----------

@@ -28,9 +28,9 @@ class Conventions:
     The value of an undefined ratio (the ``*_empty`` fields of the decision metrics) is 0, 1 or
     ``nan``; ``nan`` drops the row or label from the mean, and makes a micro average ``nan``.
 
-    Tie rules: ``max`` gives every tied label the worst rank of the tie (in ranking loss a tie is then a
-    full error), ``average`` the mean rank (half an error), ``higher_index``
-    and ``lower_index`` rank the tied label with the higher or lower column index better.
+    Among the tie rules, ``max`` gives every tied label the worst rank of the tie (in ranking loss a tie is then a full
+    error), ``average`` gives it the mean rank (half an error), and ``higher_index`` and ``lower_index`` rank the tied
+    label with the higher or lower column index better.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ class Conventions:
     ranking_loss_degenerate : {"skip", "zero", "one", "error"}
         A row without relevant or without irrelevant labels is left out, counts 0 or 1, or is refused.
     average_precision_empty, one_error_empty : {"skip", "zero", "one", "error"}
-        A row without relevant labels.
+        What a row without relevant labels counts.
     coverage_empty : {"skip", "zero", "minus_one", "error"}
-        A row without relevant labels. ``minus_one`` equals subtracting 1 from the mean of 1-based coverage; both
-        count 0 in 1-based coverage.
+        What a row without relevant labels counts. ``minus_one`` equals subtracting 1 from the mean of 1-based coverage.
+        In 1-based coverage, ``zero`` and ``minus_one`` count 0.
     coverage_offset : {0, 1}
         Best possible value of ``coverage`` is the number of relevant labels minus 1, or that number.
     coverage_normalised : bool
@@ -66,9 +66,9 @@ class Conventions:
     auc_ties : {0.0, 0.5, 1.0}
         Value of a tie between a positive and a negative in AUC.
     label_average_precision_ties : Ties
-        The same as ``average_precision_ties`` down a column; the index is then that of the row.
+        The same as ``average_precision_ties``, for the rows of a label; the index is then that of the row.
     label_average_precision_empty : {"skip", "zero", "nan", "error"}
-        A label without positives in macro-averaged average precision.
+        What a label without positives counts in macro-averaged average precision.
 
     Raises
     ------

@@ -114,8 +114,8 @@ def jaccard(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
 def example_precision(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over rows of hits / predicted labels.
 
-    Both sets empty: ``example_both_empty``; only the prediction empty: ``one_empty``. MEKA has no such measure: its
-    preset counts both-empty 0, as MEKA's example F1 does.
+    A row counts ``example_both_empty`` if both sets are empty, and ``one_empty`` if only the prediction is empty. MEKA
+    has no such measure; its preset counts 0 if both sets are empty, as MEKA's example F1 does.
 
     Examples
     --------
@@ -144,8 +144,8 @@ def example_precision(counts: DecisionCounts, conventions: Conventions) -> np.nd
 def example_recall(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over rows of hits / true labels.
 
-    Both sets empty: ``example_both_empty``; only the truth empty: ``one_empty``. MEKA has no such measure: its
-    preset counts both-empty 0, as MEKA's example F1 does.
+    A row counts ``example_both_empty`` if both sets are empty, and ``one_empty`` if only the truth is empty. MEKA has
+    no such measure; its preset counts 0 if both sets are empty, as MEKA's example F1 does.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def micro_f1(counts: DecisionCounts, conventions: Conventions) -> float:
 def macro_precision(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of hits / predicted rows.
 
-    0/0 as in :func:`macro_f1`, and ``one_empty`` for a label that is never predicted.
+    0/0 follows :func:`macro_f1`; a label that is never predicted counts ``one_empty``.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def macro_precision(counts: DecisionCounts, conventions: Conventions) -> np.ndar
 def macro_recall(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of hits / true rows.
 
-    0/0 as in :func:`macro_f1`, and ``one_empty`` for a label that is never true.
+    0/0 follows :func:`macro_f1`; a label that is never true counts ``one_empty``.
 
     Examples
     --------
@@ -315,7 +315,7 @@ def macro_recall(counts: DecisionCounts, conventions: Conventions) -> np.ndarray
 def weighted_f1(counts: DecisionCounts, conventions: Conventions) -> Value:
     """Return the mean over labels of F1, each label weighted by its number of relevant rows.
 
-    Without any relevant cell all labels count the same; 0/0 is then ``macro_both_empty``.
+    Without any relevant cell, all labels have the same weight; 0/0 is then ``macro_both_empty``.
 
     Examples
     --------
@@ -347,13 +347,13 @@ def weighted_f1(counts: DecisionCounts, conventions: Conventions) -> Value:
 def macro_fbeta(counts: DecisionCounts, conventions: Conventions, *, beta: float = 2.0) -> np.ndarray:
     """Return the mean over labels of (1 + beta^2) tp / ((1 + beta^2) tp + beta^2 fn + fp).
 
-    Recall counts beta times as much as precision: 2 where a missed label is worse than a wrong one, 0.5 where it is
-    better. 0/0 is ``macro_both_empty``.
+    0/0 is ``macro_both_empty``.
 
     Parameters
     ----------
     beta : float, default 2.0
-        Greater than 0.
+        Greater than 0; recall counts beta times as much as precision. Use 2 if a missed label is worse than a wrong
+        one, and 0.5 if it is better.
 
     Examples
     --------
@@ -500,7 +500,7 @@ def micro_mcc(counts: DecisionCounts, conventions: Conventions) -> float:
 def macro_balanced_accuracy(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of (recall + specificity) / 2.
 
-    Of a label with one true value only the recall of that value counts, as in scikit-learn.
+    For a label with one true value, only the recall of that value counts, as in scikit-learn.
 
     Examples
     --------
@@ -530,8 +530,8 @@ def macro_balanced_accuracy(counts: DecisionCounts, conventions: Conventions) ->
 def macro_specificity(counts: DecisionCounts, conventions: Conventions) -> np.ndarray:
     """Return the mean over labels of tn / (tn + fp), the share of the rows without the label that are not predicted.
 
-    It is the recall of the value 0, also for a label that all rows have: ``macro_both_empty`` if all are predicted,
-    else ``one_empty``.
+    It is the recall of the value 0. A label that all rows have counts ``macro_both_empty`` if it is predicted for all
+    of them, otherwise ``one_empty``.
 
     Examples
     --------

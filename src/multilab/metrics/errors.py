@@ -4,4 +4,4 @@ from multilab.core import MultilabError
 
 
 class MetricError(MultilabError, ValueError):
-    """Truth, decisions, scores or conventions that cannot be measured; one line says which and where."""
+    """Truth, decisions, scores or conventions that cannot be measured. The message says which, and where."""

@@ -321,7 +321,7 @@ def checked_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any():
         raise MetricError(f"`sample_weight` must hold {n_rows} finite numbers >= 0, got shape {weights.shape}")
     if not weights.any():
-        raise MetricError("`sample_weight`: all weights are 0, so that there is nothing to measure")
+        raise MetricError("`sample_weight`: all weights are 0, so there is nothing to measure")
     return weights
 
 
@@ -368,7 +368,7 @@ def _observed(cells: Cells, name: str, masks: list[_Mask]) -> Observed | None:
     if observed is None or observed.sizes[0].sum() == observed.shape[0] * observed.shape[1]:
         return None
     if not observed.sizes[0].any():
-        raise MetricError(f"no cell of {name} is observed: there is nothing to measure")
+        raise MetricError(f"no cell of {name} is observed, so there is nothing to measure")
     return observed
 
 

@@ -44,37 +44,38 @@ def per_label(
     scores : array-like or sparse, shape (n_rows, n_labels), optional
         Finite scores, larger means more relevant.
     decisions : array-like or sparse, shape (n_rows, n_labels), or tags, optional
-        Predicted labels, 0/1. None: predicted where the score is at least the threshold.
+        Predicted labels, 0/1. If None, a label is predicted where its score is at least the threshold.
     threshold : float or array-like of shape (n_labels,), optional
-        Used only if ``decisions`` is None. None: 0.5, for scores in [0, 1] only.
+        Used only if ``decisions`` is None. The default is 0.5, for scores in [0, 1] only.
     conventions : str or Conventions, default "default"
         ``macro_both_empty``, ``one_empty``, ``auc_ties``, ``label_average_precision_ties`` and ``decision`` matter.
     label_names : sequence of str, optional
-        Names of the labels, in place of the columns of Y; of tags, the labels to measure. None: the columns of Y, all
-        tags, or numbers from 0.
+        Names of the labels, instead of the columns of Y; for tags, the labels to measure. By default the columns of Y,
+        all tags, or numbers from 0.
     n_bins : int, default 10
-        Bins of the calibration error.
+        Number of bins of the calibration error.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.
+        Weights of the rows, >= 0. A row of weight 2 counts like two rows, a row of weight 0 does not count.
     labels : sequence of int or str, optional
-        The labels to measure, by position, or by name where Y is a data frame. None: all. ``threshold`` and
-        ``label_names`` are those of all labels.
+        The labels to measure, by position, or by name if Y is a data frame. By default all. ``threshold`` and
+        ``label_names`` are always given for all labels.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label of Y was observed. Other cells count as if they did not exist.
 
     Returns
     -------
     DataFrame
-        A row per label, in the order of ``labels``. ``label``; ``observed`` cells; ``count`` of relevant ones and their
-        share ``prevalence``; ``threshold``; ``predicted`` cells; ``precision``, ``recall``, ``f1``;
-        ``average_precision``, ``auc``; of probabilities ``log_loss``, ``brier_score`` and ``calibration_error``. Cells
-        are counted by the weights of their rows. A value is NaN where it is undefined (AUC of a label with one class
-        only), its argument was not given, or the scores are not probabilities.
+        A row per label, in the order of ``labels``, with the columns ``label``; ``observed`` (number of observed
+        cells), ``count`` (number of relevant ones) and ``prevalence`` (their share); ``threshold``; ``predicted``
+        (number of predicted cells); ``precision``, ``recall``, ``f1``; ``average_precision``, ``auc``; and for
+        probabilities ``log_loss``, ``brier_score`` and ``calibration_error``. Cells are counted by the weights of their
+        rows. A value is NaN if it is undefined (AUC of a label with one class only), its argument was not given, or the
+        scores are not probabilities.
 
     Raises
     ------
     MetricError
-        As :func:`score_all`, and if names or thresholds are not one per label.
+        See :func:`score_all`; also if there is not one name or threshold per label.
 
     Examples
     --------
@@ -196,10 +197,10 @@ def confusion_counts(
     decisions : array-like or sparse, shape (n_rows, n_labels), or tags
         Predicted labels, 0/1.
     by : {"label", "row", "all"}, default "label"
-        What a row of the table is.
+        What a row of the table stands for.
     label_names : sequence of str, optional
-        Names of the labels, in place of the columns of Y; of tags, the labels to measure. None: the columns of Y, all
-        tags, or numbers from 0.
+        Names of the labels, instead of the columns of Y; for tags, the labels to measure. By default the columns of Y,
+        all tags, or numbers from 0.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label of Y was observed. Other cells are not counted.
 

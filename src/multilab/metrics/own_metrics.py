@@ -1,4 +1,4 @@
-"""Metrics of one's own: scorers of scikit-learn, and functions of labels and predictions."""
+"""Metrics that users define: scorers of scikit-learn, and functions of labels and predictions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_METHODS: dict[str, Needs] = {"predict": "decisions", "predict_proba": "proba
 
 
 class OwnMetric(NamedTuple):
-    """A metric that is no definition of this package; a larger value is better.
+    """A metric that this package does not define; larger values are better.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ __all__ = ["brier_score", "expected_calibration_error", "log_loss"]
 def log_loss(ranking: Ranking, conventions: Conventions) -> float:
     """Return the mean over cells of -log of the probability given to the true value of the label.
 
-    Natural logarithm. Probabilities are clipped to [eps, 1 - eps], where eps is that of their floating-point type.
+    The logarithm is natural. Probabilities are clipped to [eps, 1 - eps], with the eps of their floating-point type.
 
     Examples
     --------
@@ -87,16 +87,16 @@ def expected_calibration_error(
 ) -> np.ndarray | float:
     """Return the mean distance of mean probability and share of relevant cells in bins of equal width.
 
-    A bin includes its right border, as in scikit-learn's ``calibration_curve``; bins are weighted by their cells. It is
-    no proper score: constant probabilities equal to the prevalence have the value 0.
+    A bin includes its right border, as in scikit-learn's ``calibration_curve``; bins are weighted by their cells. The
+    error is not a proper score: constant probabilities equal to the prevalence have the value 0.
 
     Parameters
     ----------
     n_bins : int, default 10
         Number of bins of [0, 1].
     average : {"macro", "micro"}, default "macro"
-        Mean over labels, each with bins of its own, or one set of bins for all cells. Errors of opposite sign in
-        different labels cancel in the second.
+        "macro" is the mean over labels, each with its own bins. "micro" has one set of bins for all cells, so that
+        errors of opposite sign in different labels cancel.
 
     Examples
     --------

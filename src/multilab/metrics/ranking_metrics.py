@@ -114,9 +114,9 @@ def ranking_loss(ranking: Ranking, conventions: Conventions) -> Mean:
 def one_error(ranking: Ranking, conventions: Conventions) -> Mean:
     """Return the share of rows whose top label is not relevant.
 
-    Several labels with the highest score: ``one_error_ties``. A row without relevant label follows ``one_error_empty``,
-    a row with all labels relevant ``skip_full_rows``. scikit-learn has no one-error: its preset takes the argmax of
-    NumPy and counts every row.
+    If several labels have the highest score, ``one_error_ties`` decides. A row without relevant label follows
+    ``one_error_empty``, a row with all labels relevant ``skip_full_rows``. scikit-learn has no one-error; its preset
+    takes NumPy's argmax and counts every row.
 
     Examples
     --------
@@ -148,9 +148,9 @@ def one_error(ranking: Ranking, conventions: Conventions) -> Mean:
 def coverage(ranking: Ranking, conventions: Conventions) -> Mean:
     """Return the mean over rows of the worst rank of a relevant label, minus 1.
 
-    Without the minus 1 if ``coverage_offset`` is 1, divided by the number of labels if ``coverage_normalised``; ties by
-    ``coverage_ties``, rows without relevant label by ``coverage_empty``. MEKA has no coverage: its preset is 0-based
-    with the worst rank of a tie, and an empty row counts 0.
+    The 1 is not subtracted if ``coverage_offset`` is 1; the value is divided by the number of labels if
+    ``coverage_normalised`` is set. Ties follow ``coverage_ties``, rows without relevant label ``coverage_empty``. MEKA
+    has no coverage; its preset is 0-based with the worst rank of a tie, and an empty row counts 0.
 
     Examples
     --------

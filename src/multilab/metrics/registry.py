@@ -151,8 +151,8 @@ class Metric:
     ordered_like : str or None
         Another metric that orders the methods of any dataset in the same way; a group counts such a pair once.
     mean_over : {"rows", "labels", "cells", None}
-        What its value is the mean of, each over its observed cells where labels are missing; "cells": it is computed
-        from the list of all observed cells. None: it is none of these.
+        What the value is a mean over; if labels are missing, rows and labels are measured on their observed cells.
+        "cells" means that it is computed from the list of all observed cells, None that it is none of these.
     filler : {"decisions", "ones", None}
         What unobserved labels are in the best case: the decisions (the worst case are their opposites), or all
         relevant. None: ``bounds`` refuses the metric.
@@ -271,7 +271,7 @@ def argument_metric(metric: MetricLike) -> Metric:
     if own.name in _ALL and own.plain:
         return _ALL[own.name]
     if own.name in _ALL:
-        raise MetricError(f"the function {own.name} has the name of a metric that is defined already: rename it")
+        raise MetricError(f"the function {own.name} has the name of an existing metric; rename it")
     return Metric(
         own.name,
         own.title,
@@ -301,7 +301,7 @@ def by_name(metrics: Iterable[MetricLike]) -> dict[str, MetricLike]:
         found = defined(metric)
         other = chosen.setdefault(found.name, metric)
         if other is not metric and defined(other).function is not found.function:
-            raise MetricError(f"two metrics are called {found.name}: rename one of the functions")
+            raise MetricError(f"two metrics are called {found.name}; rename one of the functions")
     return chosen
 
 
@@ -351,9 +351,9 @@ Y : array-like or sparse, shape (n_rows, n_labels), or tags
 conventions : str or Conventions, default "default"
     A preset or your own rules, see :class:`Conventions`. {conventions}
 sample_weight : array-like of shape (n_rows,){cells}, optional
-    Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all.{of_cells}
+    Weights of the rows, >= 0. A row of weight 2 counts like two rows, a row of weight 0 does not count.{of_cells}
 labels : sequence of int or str, optional
-    The labels to measure, by position, or by name where Y is a data frame. None: all.
+    The labels to measure, by position, or by name if Y is a data frame. By default all.
 y_mask : array-like or sparse, shape (n_rows, n_labels), optional
     True where a label of Y was observed. Other cells count as if they did not exist.
 {parameters}

@@ -44,10 +44,10 @@ def get_scorer(
 ) -> Callable[[Any, Any, Any], Any]:
     """Return a scorer ``scorer(estimator, X, Y, sample_weight=None)`` of a metric, for ``scoring=`` of scikit-learn.
 
-    As in scikit-learn a larger score is better: where smaller values of a metric are better, the sign is negative.
-    Metrics of decisions call ``predict``; metrics of probabilities ``predict_proba``; metrics of scores
-    ``predict_proba``, or ``decision_function`` where there is none. Outputs are arrays of shape (n, q), or lists of one
-    array per label as scikit-learn's multi-output estimators return them.
+    As in scikit-learn, a larger score is better: a metric of which smaller values are better gets a negative sign.
+    Metrics of decisions call ``predict``, metrics of probabilities ``predict_proba``, and metrics of scores
+    ``predict_proba``, or ``decision_function`` if there is no ``predict_proba``. Outputs are arrays of shape (n, q), or
+    lists of one array per label as scikit-learn's multi-output estimators return them.
 
     Parameters
     ----------
@@ -58,16 +58,16 @@ def get_scorer(
     conventions : str or Conventions, default "default"
         A preset or your own rules.
     labels : sequence of int or str, optional
-        The labels to measure, by position, or by name where Y is a data frame. None: all.
+        The labels to measure, by position, or by name if Y is a data frame. By default all.
     **parameters
         Arguments of the metric, for example ``k=3``; only with a single name.
 
     Returns
     -------
     callable
-        Y may have unobserved cells (NaN, or -1 in int8). A scorer of one metric is a metric itself wherever Python
-        takes the name of one: ``compare(..., metrics=[get_scorer("macro_fbeta", beta=0.5)])``. Where metadata routing
-        is enabled, ``set_score_request(sample_weight=True)`` asks for weights of the rows.
+        The scorer. Its Y may have unobserved cells (NaN, or -1 in int8). A scorer of one metric can stand for a metric
+        in every function that takes the name of one: ``compare(..., metrics=[get_scorer("macro_fbeta", beta=0.5)])``.
+        If metadata routing is enabled, ``set_score_request(sample_weight=True)`` requests the weights of the rows.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class _Scorer:
         if not metrics:
             raise MetricError("get_scorer needs at least one metric")
         if parameters and not single:
-            raise MetricError("parameters are those of one metric: make a dict of single scorers")
+            raise MetricError("parameters are possible for one metric only; make a dict of single scorers")
         for name, metric in all_defined(metrics).items():
             known = metric.parameters
             unknown = sorted(set(parameters) - set(known))
@@ -156,7 +156,7 @@ class _Scorer:
     def own_metric(self) -> OwnMetric:
         """Return the metric that this scorer is where another function than a scorer of scikit-learn takes one."""
         if not self.single:
-            raise MetricError(f"{self!r} has several values: pass scorers of one metric each")
+            raise MetricError(f"{self!r} has several values; pass scorers of one metric each")
         metric = defined(self.metrics[0])
         given = dict(self.parameters)
         if self.conventions != PRESETS["default"]:
@@ -179,7 +179,7 @@ class _Scorer:
     ) -> float:
         """Return the score of predictions, under the conventions of this scorer."""
         if labels is not None and self.labels is not None:
-            raise MetricError(f"{self!r} has labels of its own, and labels={labels!r} are given")
+            raise MetricError(f"{self!r} has its own labels, so labels={labels!r} must not be given")
         metric, chosen = defined(self.metrics[0]), self.labels if labels is None else labels
         cells = {"sample_weight": sample_weight, "labels": chosen, "y_mask": y_mask}
         value = metric.function(Y, given, self.conventions, **cells, **self.parameters)

@@ -43,33 +43,34 @@ def score_all(
     Y : array-like or sparse, shape (n_rows, n_labels), or tags
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     scores : array-like or sparse, shape (n_rows, n_labels), or None
-        Finite scores, larger means more relevant. None: the ranking metrics are computed on the decisions as
-        scores 0 and 1, where the tie rules decide; this requires ``decisions``.
+        Finite scores, larger means more relevant. If None, the ranking metrics are computed on the decisions as scores
+        0 and 1, where the tie rules decide; this requires ``decisions``.
     decisions : array-like or sparse, shape (n_rows, n_labels), or tags, optional
-        Predicted labels, 0/1. None: a label is predicted when its score is at least ``threshold`` (above it
-        under the conventions ``lamda``).
+        Predicted labels, 0/1. If None, a label is predicted when its score is at least ``threshold`` (above it under
+        the conventions ``lamda``).
     threshold : float, optional
-        Used only if ``decisions`` is None. None: 0.5, for scores in [0, 1] only. The threshold of scores from a
-        ``decision_function`` is usually 0.
+        Used only if ``decisions`` is None. The default is 0.5, for scores in [0, 1] only. The threshold of scores from
+        a ``decision_function`` is usually 0.
     conventions : str or Conventions, default "default"
         A preset (default, uniform, sklearn, mulan, meka, lamda, matlab) or single rules; see
         :class:`Conventions`.
     metrics : iterable of str or callable, optional
-        Names of metrics, with their default parameters, also those that are not in :data:`METRICS`; scorers; functions
+        Names of metrics, which have their default parameters and need not be in :data:`METRICS`; scorers; or functions
         of your own, see the guide page *your own metric*.
     sample_weight : array-like of shape (n_rows,) or (n_rows, n_labels), optional
-        Weights of the rows, >= 0: a row counts as often as its weight says, one of weight 0 not at all. Weights of the
-        single cells are for metrics that are sums over cells.
+        Weights of the rows, >= 0. A row of weight 2 counts like two rows, a row of weight 0 does not count. Weights of
+        single cells are only for metrics that are sums over cells.
     labels : sequence of int or str, optional
-        The labels to measure, by position, or by name where Y is a data frame. None: all.
+        The labels to measure, by position, or by name if Y is a data frame. By default all.
     y_mask : array-like or sparse, shape (n_rows, n_labels), optional
         True where a label of Y was observed. Other cells count as if they did not exist.
 
     Returns
     -------
     dict of str to float
-        The names of the metrics, then ``n_skipped_<metric>`` for every metric that can leave out rows or
-        labels; a row counts once there, whatever its weight. A metric without any row or label to average is ``nan``.
+        Values by the names of the metrics, followed by ``n_skipped_<metric>`` for every metric that can leave out rows
+        or labels; a row counts once there, whatever its weight. A metric without any row or label to average is
+        ``nan``.
 
     Raises
     ------

@@ -234,7 +234,8 @@ def label_propensities(Y: Any, a: float = 0.55, b: float = 1.5) -> np.ndarray:
     Y : array-like or sparse, shape (n_rows, n_labels)
         True labels of the training set.
     a, b : float, default 0.55 and 1.5
-        Constants of the paper for most data sets; Wikipedia: 0.5 and 0.4, Amazon: 0.6 and 2.6.
+        Constants; the defaults are those of the paper for most datasets. It uses 0.5 and 0.4 for Wikipedia, 0.6 and 2.6
+        for Amazon.
 
     Returns
     -------

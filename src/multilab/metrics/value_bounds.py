@@ -34,9 +34,9 @@ def bounds(
 ) -> Bounds:
     """Return the smallest and the largest value of a metric over all values of the unobserved labels.
 
-    The bounds are exact: both are values of the metric, without any assumption on which labels are missing. A decision
-    metric is best where every unobserved label agrees with the decision and worst where none does; so are log loss and
-    Brier score with a decision at 0.5. Precision at k is best where all unobserved labels are relevant.
+    The bounds are exact: the metric can reach both, without any assumption on which labels are missing. A decision
+    metric is best if every unobserved label agrees with the decision, and worst if none does; the same holds for log
+    loss and Brier score with a decision at 0.5. Precision at k is best if all unobserved labels are relevant.
 
     Parameters
     ----------
