@@ -41,7 +41,7 @@ def evaluation_frame(y_true: Any, decisions: Any, scores: Any = None, features: 
     scores : DataFrame or array-like of shape (n, q), optional
         Predicted scores or probabilities.
     features : DataFrame of shape (n, d), optional
-        Columns to show next to them.
+        Columns to show next to the labels.
 
     Returns
     -------
@@ -140,14 +140,14 @@ def evaluate_labels(
     y_true, decisions, scores, features
         As for :func:`evaluation_frame`.
     metrics : iterable of str or callable, optional
-        As for :func:`evaluation_metrics`; default are those of decisions and, with scores, all that need no
+        As for :func:`evaluation_metrics`. By default the metrics of decisions and, with scores, all that need no
         probabilities.
     conventions : str
         Preset of the metrics.
     model_id : str, optional
         A LoggedModel to which the metrics are linked.
     name : str, optional
-        Name of the data set that the run and the model are linked to.
+        Name of the dataset that the run and the model are linked to.
 
     Returns
     -------

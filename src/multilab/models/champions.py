@@ -53,7 +53,7 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
         ``objective``, ``calibration``; ``cost`` of decisions by costs; ``chars`` if texts have character n-grams in
         addition to words.
     dataset, protocol : optional
-        Instead of those of the settings.
+        Dataset and protocol to use instead of those of the settings.
     """
     method = Method.from_mapping(settings["method"], settings["mapping"])
     method = decided(method, *(settings.get(name) for name in ("objective", "calibration", "cost")))
@@ -95,10 +95,10 @@ def challenge(
         The MLflow store.
     store : Store
     metric : str, optional
-        What is compared; default: the metric of the champion's own registration, else the objective of the decisions,
-        else macro F1.
+        Metric to compare by; default: the metric of the champion's own registration, otherwise the objective of the
+        decisions, otherwise macro F1.
     level : float
-        Level of the two-sided corrected resampled t test.
+        Significance level of the two-sided corrected resampled t test.
     """
     while True:
         outcome = _challenge_once(logged, model, name, where, store, metric, level)
@@ -166,14 +166,14 @@ def _verdict(
     values = [np.nan if value is None else value for value in new.metrics[metric]["values"]]
     if len(values) != len(old):
         raise DeploymentError(
-            f"{name}: the new model was scored on one holdout, too little to compare it with version {version}: fit it "
+            f"{name}: the new model was scored on one holdout, too little to compare it with version {version}; fit it "
             "with a larger --budget, or name a --method"
         )
     gains = np.array(values) - np.array(old)
     gains = -gains if METRICS[metric].direction == "min" else gains
     if not np.isfinite(gains).all() or len(gains) < 2:
         raise DeploymentError(
-            f"{metric} is undefined on a split, or there is only one: choose another metric or protocol"
+            f"{metric} is undefined on a split, or there is only one split; choose another metric or protocol"
         )
     p = corrected_resampled_p(gains, new.evaluation["test_to_train"])
     better = bool(gains.mean() > 0 and p < level)

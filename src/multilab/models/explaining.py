@@ -32,7 +32,7 @@ def labels_of_rows(rows: pd.DataFrame, labels: Sequence[str], tags: str = "") ->
     Raises
     ------
     DeploymentError
-        A label is not in the rows, or not 0 or 1 or missing.
+        If a label is not in the rows, or is not 0, 1 or missing.
     """
     absent = [name for name in labels if name not in rows.columns]
     if absent:
@@ -66,14 +66,14 @@ def permutation_table(
     ----------
     model : SavedModel
     rows : DataFrame
-        Labelled rows, with the columns of the training file. Rows that the model was fitted on show what it uses; new
-        rows show what it is worth.
+        Labelled rows, with the columns of the training file. Rows that the model was fitted on show which columns it
+        uses; new rows show which columns help its predictions.
     label : str, optional
         The label to explain; default: all labels.
     metric : str or callable, optional
         A name of :data:`multilab.metrics.METRICS`, a scorer, or a function of your own. Default ``macro_auc``.
     n_repeats : int
-        Permutations per column.
+        Number of permutations per column.
     seed : int
     progress : callable, optional
         Wraps the columns.
@@ -89,7 +89,7 @@ def permutation_table(
     Raises
     ------
     DeploymentError
-        There is no such label or metric, a column of labels is missing, or the metric is undefined on the rows.
+        If there is no such label or metric, a column of labels is missing, or the metric is undefined on the rows.
     """
     names = model.label_names
     if label is not None and label not in names:
@@ -105,7 +105,7 @@ def permutation_table(
     labelled = (Y >= 0).any(axis=1)
     rows, Y = rows[labelled], Y[labelled]
     if not len(rows):
-        raise DeploymentError("no row has a label: permutation importance needs them")
+        raise DeploymentError("no row has a label, which permutation importance needs")
     X = model.encode(rows).X
     value = _value(model, X, Y, chosen, chosen_metric)
     if not np.isfinite(value):
@@ -158,7 +158,7 @@ def coefficient_table(model: SavedModel, label: str) -> pd.DataFrame | None:
     -------
     DataFrame or None
         ``feature`` (columns of the encoded and scaled matrix), ``coefficient`` or ``importance``; the largest first.
-        Methods on scores of base methods, and chains, have none: their inputs are no columns of the table.
+        None for chains and for methods on scores of base methods, as their inputs are not columns of the table.
     """
     names = model.label_names
     if label not in names:

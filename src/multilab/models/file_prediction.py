@@ -37,7 +37,8 @@ def predict_file(
     ----------
     model : SavedModel
     path, output : path-like
-        What is read, and the ``.parquet``, ``.csv`` or ``.tsv`` file that is written, as a whole or not at all.
+        The Parquet file or folder to read, and the ``.parquet``, ``.csv`` or ``.tsv`` file to write, which is written
+        completely or not at all.
     strict : bool, default False
         See `SavedModel.predict_frame`.
 

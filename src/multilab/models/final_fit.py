@@ -98,21 +98,21 @@ def decided(
     Returns
     -------
     Method
-        With ``TunedThresholdClassifier`` around the estimator, so that every cell of a cross-validation tunes inside
-        its own training set, with its guard. The search space of the method moves under ``estimator__``.
+        The method with ``TunedThresholdClassifier`` and its guard around the estimator, so that every cell of a
+        cross-validation tunes inside its own training set. The search space of the method moves under ``estimator__``.
 
     Raises
     ------
     DeploymentError
-        The objective or the calibration is unknown, both an objective and costs are given, or the method tunes its
+        If the objective or the calibration is unknown, both an objective and costs are given, or the method tunes its
         decisions itself.
     MethodError
-        The costs are wrong.
+        If the costs are wrong.
     """
     if objective is None and calibration is None and cost is None:
         return method
     if objective is not None and cost is not None:
-        raise DeploymentError("--decision and --cost are two ways to decide: give one of them")
+        raise DeploymentError("--decision and --cost exclude each other: give one of them")
     if cost is not None:
         expected_cost_thresholds(cost, 1)  # refuses wrong costs before any work
     if objective is not None and objective not in DECISIONS:
@@ -120,7 +120,7 @@ def decided(
     if calibration is not None and calibration not in CALIBRATIONS:
         raise DeploymentError(f"calibration: {unknown_name('calibration', calibration, CALIBRATIONS)}")
     if method.target.startswith("multilab.decision.") and method.target.endswith(".TunedThresholdClassifier"):
-        raise DeploymentError(f"method {method.name} tunes its decisions itself: no --decision, no --calibration")
+        raise DeploymentError(f"method {method.name} tunes its decisions itself: leave out --decision, --calibration")
     top_level = {name: value for name, value in method.params.items() if "__" not in name}
     nested = {f"estimator__{name}": value for name, value in method.params.items() if "__" in name}
     params = {
@@ -272,7 +272,7 @@ def fitted_model(
     data = datasets.load(name)
     encoder, raw = encoder_with_rows(name, chars=has_grams(cell.split_ref))
     if data.kinds is None and encoder.width != data.X.shape[1]:
-        raise DeploymentError(f"{name}: the encoder makes {encoder.width} columns, the data has {data.X.shape[1]}")
+        raise DeploymentError(f"{name}: the encoder makes {encoder.width} columns, but the data have {data.X.shape[1]}")
     result = fit_on_all_rows(cell, store, progress)
     evaluation = {
         "protocol": json.loads(cell.split_ref.protocol),

@@ -48,16 +48,16 @@ _READER = ("label_columns", "label_prefix", "labels_first", "labels_last", "drop
 
 
 def large_table(path: str, reader: Mapping[str, Any]) -> ParquetTable:
-    """Return the table that the reader's options make of Parquet files.
+    """Return the table of Parquet files that the options of the reader describe.
 
     Raises
     ------
     DeploymentError
-        An option is not one for large tables.
+        If an option is not available for large tables.
     """
     if unknown := [name for name in reader if name not in _READER]:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in unknown)
-        raise DeploymentError(f"{path} is read in batches of rows, which have no option {options}")
+        raise DeploymentError(f"{path} is read in batches of rows, without support for {options}")
     reading = reading_of(reader, path)
     return ParquetTable(path, named_labels(reading, path), reading.dropped, reading.text_columns)
 
@@ -68,7 +68,7 @@ def check_streamed(method: Method) -> None:
     Raises
     ------
     DeploymentError
-        It cannot.
+        If it cannot.
     """
     if method.base_scores:
         raise DeploymentError(f"{method.name} stacks scores of all rows and cannot learn from batches")
@@ -100,7 +100,7 @@ class _Drawn:
         n_held = min(HELD_OUT_ROWS, n // 5)
         n_sample = min(SAMPLE_ROWS, n - n_held)
         if not n_held:
-            raise DeploymentError(f"{table.path}: {n} rows are too few to hold some out")
+            raise DeploymentError(f"{table.path}: {n} rows are too few to hold out some of them")
         drawn = np.random.default_rng(seed).choice(n, n_held + n_sample, replace=False)
         # sorted, so that the rows of a batch are a slice of each
         held, sample = np.sort(drawn[:n_held]), np.sort(drawn[n_held:])

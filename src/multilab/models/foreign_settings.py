@@ -44,7 +44,7 @@ def trusted_settings(settings: Any, own: Mapping[str, Any], where: str) -> dict[
     Raises
     ------
     DeploymentError
-        Naming what is refused, or what the settings lack.
+        If a setting is refused or missing. The message names it.
     """
     mapping = settings.get("mapping") if isinstance(settings, dict) else None
     if not (isinstance(mapping, dict) and {*_WANTED} <= {*settings} and isinstance(settings["method"], str)):

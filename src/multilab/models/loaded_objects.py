@@ -57,7 +57,7 @@ def check_objects(model: Any) -> None:
     Raises
     ------
     ValueError
-        In one line.
+        If an array or a number does not fit; the message is one line.
     """
     objects = list(_objects(model))
     checked: set[int] = set()

@@ -30,7 +30,7 @@ def load_model(location: str | os.PathLike[str], tracking_uri: str | None = None
     Raises
     ------
     DeploymentError
-        There is no such model, it cannot be read, or it holds types that are not trusted.
+        If there is no such model, it cannot be read, or it holds types that are not trusted.
     """
     with signals_unwind(), tempfile.TemporaryDirectory() as scratch:
         return SavedModel.load(model_folder(location, scratch, tracking_uri))

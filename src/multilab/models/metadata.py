@@ -107,7 +107,7 @@ class ModelMetadata:
         Raises
         ------
         DeploymentError
-            There is none, it is not one of this version, or it was changed since it was saved.
+            If there is no such file, another version wrote it, or it was changed since it was saved.
         """
         path = Path(folder) / METADATA_FILE
         try:

@@ -67,7 +67,7 @@ def tracking(uri: str | None = None, artifacts: str | None = None) -> dict[str, 
     Parameters
     ----------
     uri, artifacts : str, optional
-        What the command line gives; it precedes ``MLFLOW_TRACKING_URI``, which precedes
+        Values of the command line. They take precedence over ``MLFLOW_TRACKING_URI``, which takes precedence over
         ``conf/tracking/default.yaml``.
 
     Notes
@@ -156,7 +156,7 @@ def readable_errors(uri: str) -> Iterator[None]:
     except (MlflowException, SQLAlchemyError, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         if getattr(error, "error_code", None) in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
-            reason = "it refuses the user; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD to one it knows"
+            reason = "it rejects the user; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
         raise TrackingError(f"MLflow store {without_password(uri)}: {reason}") from error
     except ModuleNotFoundError as error:
         if not uri.startswith("postgresql"):
@@ -234,7 +234,7 @@ def log_values(client: Any, run_id: str, params: Mapping[str, Any], metrics: Seq
 def log_dataset(
     client: Any, run_id: str, name: str, facts: Mapping[str, Any], source: tuple[str, str], models: Sequence[Any] = ()
 ) -> Any:
-    """Log a data set as input of a run, and return MLflow's entity of it.
+    """Log a dataset as input of a run, and return MLflow's entity of it.
 
     Parameters
     ----------

@@ -55,13 +55,13 @@ class Monitoring:
         The tests: families "inputs", "predictions", and with labels "labels" and "calibration".
     n_rows : int
     n_predicted : int
-        Rows that the model predicts; others have holes that its training data did not have.
+        Rows that the model predicts; the others have missing values where its training data had none.
     notes : tuple of str
         What was not tested, and why.
     quality : DataFrame
-        What `multilab.statistics.expected_quality` gives for all predicted rows, with the names of the labels (empty:
-        all labels), and columns ``rows`` and ``group``: empty for all rows, or a value of the column of groups. Empty
-        if the calibration of the model does not allow an estimate.
+        The table of `multilab.statistics.expected_quality` for the predicted rows, with the names of the labels (empty
+        for all labels) and the columns ``rows`` and ``group`` (empty for all rows, or a value of the column of groups).
+        Without rows if the calibration of the model does not allow an estimate.
     """
 
     report: DriftReport
@@ -88,7 +88,8 @@ def monitor_rows(
     ----------
     model : SavedModel
     rows : DataFrame of shape (n, m)
-        Columns of the training file; label columns are used where they are in it, NaN is a label that was not observed.
+        Rows with the columns of the training file. Label columns are used if there are any; NaN is a label that was not
+        observed.
     alpha, min_effect : float
         See :func:`multilab.statistics.judge_drift`.
     by : str, optional
@@ -102,11 +103,11 @@ def monitor_rows(
     Raises
     ------
     DatasetError
-        Columns are missing or unknown, or a cell has a value that the column cannot have.
+        If columns are missing or unknown, or a cell has a value that the column cannot have.
     DeploymentError
-        There is no row, a label is not 0 or 1, or there is no column ``by``.
+        If there is no row, a label is not 0 or 1, or there is no column ``by``.
     StatisticsError
-        ``alpha`` or ``min_effect`` is out of range.
+        If ``alpha`` or ``min_effect`` is out of range.
 
     Notes
     -----
@@ -133,7 +134,7 @@ def monitor_rows(
     labels = _labels(model, rows)
     complete = _predictable(model, rows)
     if not complete.all():
-        notes.append(f"{(~complete).sum()} rows have missing values, which the model refuses: not predicted")
+        notes.append(f"{(~complete).sum()} rows were not predicted: the model refuses their missing values")
     if complete.any():
         scores, decisions = model.predict_encoded(model.encode(rows[complete]).X)
         tables.append(_predictions(model, bins, scores, decisions))
@@ -160,14 +161,14 @@ def monitor_rows(
 def quality_refusal(model: SavedModel) -> str:
     """Return why the quality of a model cannot be estimated without labels; empty if it can.
 
-    It can where the model has probabilities, and where the micro and macro F1 that these let expect on the held-out
-    training rows were right to `multilab.statistics.quality.LARGEST_MISS`.
+    It can if the model has probabilities, and if the micro and macro F1 expected from them on the held-out training
+    rows were right to within `multilab.statistics.quality.LARGEST_MISS`.
     """
     if model.metadata.score_kind != "probability":
         return "the model has no probabilities; fit it with --calibration sigmoid"
     recorded = model.metadata.calibration.get("quality")
     if recorded is None:
-        return "the model has no record of its expected quality, as those of earlier versions; fit it again"
+        return "the model has no record of its expected quality, like models of earlier versions; fit it again"
     misses = HeldOutQuality.from_dict(recorded).misses
     name = max(misses, key=lambda each: abs(misses[each]))
     if not abs(misses[name]) <= LARGEST_MISS:

@@ -37,7 +37,7 @@ def predict_rows(
     Raises
     ------
     DatasetError
-        The estimator fails, as numbers near the largest ones do that overflow in it.
+        If the estimator fails, for example because of an overflow with very large numbers.
     """
     starts = range(0, max(X.shape[0], 1), BATCH)
     parts = []

@@ -252,7 +252,7 @@ def download(address: str, scratch: str, tracking_uri: str | None = None) -> Pat
     Raises
     ------
     DeploymentError
-        There is no such model or no such store.
+        If there is no such model or no such store.
     """
     uri = tracking(tracking_uri)["uri"]
     database = sqlite_path(uri)

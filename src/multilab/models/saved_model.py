@@ -76,18 +76,18 @@ class SavedModel:
         rows : DataFrame of shape (n, m)
             Rows with the columns of the training file.
         strict : bool, default False
-            Refuse cells of numbers and dates that cannot be read; by default they count as missing.
+            Whether to refuse cells of numbers and dates that cannot be read; by default they count as missing.
 
         Returns
         -------
         DataFrame of shape (n, 2 q)
-            Per label its decision under its name, then per label its probability as ``<label>_probability`` (or its
-            score as ``<label>_score``); the index is the index of ``rows``.
+            The decision of each label under its name, then the probability of each label as ``<label>_probability`` (or
+            its score as ``<label>_score``); the index is the index of ``rows``.
 
         Raises
         ------
         DatasetError
-            Columns are missing or unknown, or a cell has a value that the column cannot have.
+            If columns are missing or unknown, or a cell has a value that the column cannot have.
         """
         return self.frame_of(*self.predict_encoded(self.encode(rows, strict=strict).X), rows.index)
 
@@ -151,7 +151,7 @@ class SavedModel:
         Raises
         ------
         DeploymentError
-            The folder holds no model, a damaged one, or one with types that are not trusted.
+            If the folder holds no model, a damaged one, or one with types that are not trusted.
         """
         path = Path(folder)
         for name in (METADATA_FILE, _ENCODER_FILE, _MODEL_FILE):

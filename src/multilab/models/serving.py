@@ -60,17 +60,17 @@ def serve_model(
     location : str
         Folder or MLflow address.
     port : int
-        0: any free port.
+        Port; 0 means any free port.
     tracking_uri : str, optional
     megabytes : float
         Largest body of a request.
     strict : bool
-        Refuse cells of numbers and dates that cannot be read.
+        Whether to refuse cells of numbers and dates that cannot be read.
 
     Raises
     ------
     DeploymentError
-        The model cannot be loaded, or the port is in use.
+        If the model cannot be loaded, or the port is in use.
     """
     if not megabytes > 0:
         raise DeploymentError(f"max-mb {megabytes:g}: give a number above 0")
@@ -98,7 +98,7 @@ def serve_model(
 class ModelServer:
     """ASGI application: ``POST /invocations``, and ``GET`` of ``/ping``, ``/health`` and ``/version``.
 
-    A request that cannot be predicted has a status of 400 to 415 and one line of text as ``message``.
+    A request that cannot be predicted gets a status from 400 to 415 and one line of text as ``message``.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class ModelServer:
     megabytes : float
         Largest body of a request.
     strict : bool
-        Answer 400 to cells of numbers and dates that cannot be read; by default they count as missing.
+        Whether to answer 400 to cells of numbers and dates that cannot be read; by default they count as missing.
     """
 
     def __init__(self, model: SavedModel, megabytes: float = MEGABYTES, strict: bool = False) -> None:
@@ -137,7 +137,7 @@ class ModelServer:
         if path in ("/ping", "/health", "/version"):
             return mlflow.__version__.encode() if path == "/version" else b"\n"
         if path != "/invocations":
-            raise _RefusedRequestError(404, "there is /invocations, /ping, /health and /version")
+            raise _RefusedRequestError(404, "no such path; there are /invocations, /ping, /health and /version")
         if method != "POST":
             raise _RefusedRequestError(405, "send POST to /invocations")
         kinds = [value.decode("latin-1") for name, value in scope["headers"] if name == b"content-type"]

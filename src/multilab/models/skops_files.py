@@ -37,7 +37,7 @@ def model_bytes(model: Any) -> bytes:
     Raises
     ------
     DeploymentError
-        The model holds something that a skops file cannot, or a type that loading would refuse.
+        If the model holds an object that a skops file cannot hold, or a type that loading would refuse.
     """
     try:
         content = skops.io.dumps(model)
@@ -58,8 +58,8 @@ def load_skops(path: Path) -> Any:
     Raises
     ------
     DeploymentError
-        The file is damaged, or holds a type that is not trusted (nothing of the file is executed then), or arrays that
-        compiled code would read beyond their ends.
+        If the file is damaged, holds a type that is not trusted (nothing of the file is executed then), or holds arrays
+        that compiled code would read beyond their ends.
     """
     if kind := not_a_file(path):
         raise DeploymentError(f"{path}: it is {kind}, not a file")
@@ -93,7 +93,7 @@ def untrusted_types(content: bytes) -> list[str]:
     Raises
     ------
     ValueError
-        The content is not that of a file that skops writes.
+        If the content is not that of a file that skops writes.
     """
     return sorted(_Tree(content).untrusted)
 
