@@ -153,7 +153,7 @@ def test_rows_of_unequal_length_are_one_line():
 
 def test_groups_of_mixed_types_are_one_line():
     groups = np.array([1, "a"] * 20, dtype=object)
-    with pytest.raises(DatasetError, match="groups must all be numbers or all texts, and hold int, str"):
+    with pytest.raises(DatasetError, match=r"groups .* int, str"):
         list(IterativeStratifiedGroupKFold(2).split(X, PLAIN, groups))
-    with pytest.raises(DatasetError, match="groups must all be numbers or all texts"):
+    with pytest.raises(DatasetError, match=r"groups .* int, str"):
         train_test_split(X, PLAIN, groups=groups)

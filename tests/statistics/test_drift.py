@@ -241,7 +241,7 @@ def test_counts_survive_json() -> None:
 
 def test_wrong_arguments_are_named() -> None:
     number, text = count_values([1.0, 2.0]), count_values(["a"])
-    with pytest.raises(StatisticsError, match="feature 'x' is in one of the two samples only"):
+    with pytest.raises(StatisticsError, match="feature 'x'"):
         feature_drift({"x": number}, {"y": number})
     with pytest.raises(StatisticsError, match="feature 'x': the reference sample has numbers, the new one text"):
         feature_drift({"x": number}, {"x": text})

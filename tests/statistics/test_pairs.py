@@ -51,7 +51,7 @@ def test_data_sets_without_both_values_are_left_out():
     table = random_table(1)
     holes = pd.concat([table, pd.DataFrame({"a": [np.nan, 1.0], "b": [9.0, np.nan]})])
     assert compare_pair(holes, "a", "b", "max") == compare_pair(table, "a", "b", "max")
-    with pytest.raises(StatisticsError, match="no data set has values of both a and b"):
+    with pytest.raises(StatisticsError, match="a and b"):
         compare_pair(holes.tail(2), "a", "b", "max")
     with pytest.raises(StatisticsError, match="no column 'c'; its columns are a, b"):
         compare_pair(table, "a", "c", "max")

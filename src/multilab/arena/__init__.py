@@ -1,7 +1,7 @@
-"""The arena: many methods on many data sets, compared from tables of results.
+"""The arena: many methods on many datasets, compared from tables of results.
 
-Nothing here fits a method or reads a cell. Leaderboards need tables of dataset, split, method, metric and value, of the
-studies of the arena or your own.
+Nothing here fits a method or reads a cell. Leaderboards are computed from tables with the columns dataset, split,
+method, metric and value, of the studies of the arena or your own.
 
 Examples
 --------

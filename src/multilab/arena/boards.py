@@ -76,7 +76,7 @@ class Board:
     name : str
         A metric or a group of metrics.
     metrics : tuple of str
-        What counts.
+        The metrics that count.
     left_out : tuple of str
         Datasets on which all metrics are undefined.
     tests : Comparison
@@ -158,10 +158,10 @@ def rank_methods(
 
     Notes
     -----
-    A method with an unfinished split is last on the dataset, where it loses every comparison; several share the last
-    ranks. Its error for
-    ``improvability`` is the largest finished one of the dataset. J. Demsar (2006), Statistical comparisons of
-    classifiers over multiple data sets, JMLR 7, for the tests; improvability is TabArena's.
+    A method with an unfinished split is last on the dataset, where it loses every comparison; several such methods
+    share the last ranks. Its error for ``improvability`` is the largest finished one of the dataset. The tests follow
+    J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7; improvability is
+    TabArena's.
 
     Examples
     --------

@@ -14,12 +14,12 @@ from multilab.statistics import Leaderboard
 
 
 def pool_of(content: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a pool of the leaderboard, nothing where it is absent."""
+    """Return a pool of the leaderboard, an empty mapping if it is absent."""
     return next((pool for pool in content["pools"] if pool["name"] == name), {})
 
 
 def elo_of(pool: Mapping[str, Any], group: str, column: str) -> dict[str, Any]:
-    """Return the Elo of a column with its interval, nothing without ratings."""
+    """Return the Elo of a column with its interval, an empty mapping without ratings."""
     board, at = pool["boards"][group], pool["columns"].index(column)
     return {key: board[key][at] for key in ("elo", "elo_low", "elo_high") if key in board}
 
@@ -30,7 +30,7 @@ def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Lead
     Parameters
     ----------
     content : mapping
-        Of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
+        Content of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
     pool : str, default="default"
         ``default``, ``tuned``, ``ensembled`` or ``all``.
 

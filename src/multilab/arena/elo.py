@@ -34,7 +34,7 @@ def elo_ratings(
     sources : sequence of str, optional
         The source of each dataset; by default each has its own.
     rounds : int, default=1000
-        Bootstrap rounds.
+        Number of bootstrap rounds.
 
     Returns
     -------
@@ -43,9 +43,9 @@ def elo_ratings(
 
     Notes
     -----
-    The fit of the Bradley-Terry model by bencheval, scaled such that 400 points are odds of 10 to 1. A dataset is one
-    task of weight 1: its battles are those of all pairs of methods by the means over its splits, one per metric. All
-    methods meet equally often, so that the order of the ratings is the order of the win rates.
+    The ratings are the fit of the Bradley-Terry model by bencheval, scaled so that 400 points are odds of 10 to 1. A
+    dataset is one task of weight 1; its battles are between all pairs of methods, by the means over its splits, one per
+    metric. All methods meet equally often, so that the order of the ratings is the order of the win rates.
 
     One more dataset is added on which all methods tie. Without it a method that wins or loses every battle has no
     finite rating, and the intervals of a single metric on few datasets are thousands of points wide.

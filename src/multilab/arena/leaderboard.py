@@ -133,11 +133,11 @@ def arena_leaderboard(
     facts : sequence of mapping
         One per dataset, as in ``sets`` of the file.
     methods : mapping of str to mapping
-        By name of a method what ``methods`` of the file has, without name and track.
+        Entries of ``methods`` of the file by name of the method, without name and track.
     studies : sequence of mapping
-        As in the file.
+        Entries of ``studies`` of the file.
     digests : mapping, optional
-        Of the splits, see :func:`pooled_tracks`.
+        Digests of the splits, see :func:`pooled_tracks`.
     costs : DataFrame, optional
         From :func:`method_costs`; ``attrs["studies"]`` names the studies.
     rating : callable, optional
@@ -155,7 +155,7 @@ def arena_leaderboard(
     Returns
     -------
     dict
-        See the module.
+        The content that the docstring of the module describes.
 
     Raises
     ------

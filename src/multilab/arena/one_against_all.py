@@ -104,7 +104,7 @@ def one_against_all_verdict(content: Mapping[str, Any], pool: str) -> dict[str, 
     Parameters
     ----------
     content : mapping
-        Of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
+        Content of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
     pool : str
         ``ensembled``, ``ensembled-unseen`` or any other of the file.
 

@@ -1,4 +1,4 @@
-"""Portfolios of the stacks: for each data set, few methods that complement each other on the other sets."""
+"""Portfolios of the stacks: for each dataset, few methods that complement each other on the other sets."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _DECAY = 0.5
 
 @dataclass(frozen=True)
 class StackPortfolio:
-    """Members of the stack on one data set.
+    """Members of the stack on one dataset.
 
     Attributes
     ----------
     dataset : str
     methods : tuple of str
-        In the order of their choice.
+        The members in the order of their choice.
     values : tuple of float
         Value of the portfolio after each choice, at most the sum of the weights of its members.
     seconds : float
         Sum of the mean seconds of a fit of each member.
     other_sets : tuple of str
-        Data sets whose results decided.
+        Datasets whose results decided.
     """
 
     dataset: str
@@ -53,7 +53,7 @@ class StackPortfolio:
 
 
 def unrelated_sets(dataset: str, datasets: Collection[str], families: Sequence[str] = ()) -> list[str]:
-    """Return the data sets but this one and those of its family, sorted.
+    """Return the datasets except this one and those of its family, sorted.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def choose_portfolio(
     metrics: Sequence[str] = SCORE_METRICS,
     sizes: Mapping[str, float] | None = None,
 ) -> StackPortfolio:
-    """Choose the members of a stack on one data set, without its scores and those of its family.
+    """Choose the members of a stack on one dataset, without its scores and those of its family.
 
     Parameters
     ----------
@@ -96,19 +96,19 @@ def choose_portfolio(
     k : int, default=8
         Number of members; fewer where the seconds are used up.
     seconds : float, default=60
-        Bound on the sum of the mean seconds of a fit of each member, on this data set.
+        Bound on the sum of the mean seconds of a fit of each member, on this dataset.
     limit : float, default=60
         Seconds of a cell.
     fits : float, default=2
         Time of the out-of-fold scores relative to a fit: 3 fits on 2/3 of the rows.
     exclude : collection of str
-        Methods that are no members, as those that have base scores themselves.
+        Methods that must not be members, such as those that read base scores themselves.
     families : sequence of str
-        Patterns of data sets of one source, which are left out together.
+        Patterns of datasets of one source, which are left out together.
     metrics : sequence of str
     sizes : mapping of str to float, optional
-        Size of each data set, as rows x features x labels: what a linear fit per label reads. It decides which sets
-        limit the members on a data set without measured cells.
+        Size of each dataset, as rows x features x labels: what a linear fit per label reads. It decides which sets
+        limit the members on a dataset without measured cells.
 
     Returns
     -------
@@ -117,23 +117,24 @@ def choose_portfolio(
     Raises
     ------
     ArenaError
-        If there are no results on other data sets, or no method can be a member.
+        If there are no results on other datasets, or no method can be a member.
 
     Notes
     -----
-    The mean of a method over the splits of a data set is normalised per metric: 1 for the best method, 0 for the median
-    one and everything below, so that bad methods do not stretch the scale. A portfolio has on each (data set, metric)
-    the score of its best member, plus half of the second best score, a quarter of the third, and so on; its value
-    is the mean. The best alone (the objective of Feurer et al.) is reached with few members and then indifferent; a sum
-    would take the same kind of method k times. The value is submodular, so that greedy choice has at least 1 - 1/e of
-    the best value. Ties go to the cheaper method, then to the first in alphabetical order.
+    The mean of a method over the splits of a dataset is normalised per metric: 1 for the best method, 0 for the median
+    one and everything below, so that bad methods do not stretch the scale. On each (dataset, metric), a portfolio gets
+    the score of its best member, plus half of the second best score, a quarter of the third, and so on; its value is
+    the mean. The best score alone (the objective of Feurer et al.) is reached with few members, after which every
+    choice is equally good; a sum would choose the same kind of method k times. The value is submodular, so that the
+    greedy choice reaches at least 1 - 1/e of the best value. Ties go to the cheaper method, then to the first in
+    alphabetical order.
 
-    A method can be a member if none of its cells on this data set is unfinished, and the mean of its fits times
-    ``fits`` is within the limit of a cell: seconds need no labels of the test set, and a stack with a member that does
-    not finish has no result.
-    Where nothing was measured on the data set, the same must hold on each of the others that is not larger by
-    ``sizes``; where none is smaller, or without sizes, on all others. So a method that is late on a set of thousands of
-    rows can be a member on one of hundreds. On another data set where it is unfinished a method is worth 0.
+    A method can be a member if none of its cells on this dataset is unfinished, and the mean of its fits times ``fits``
+    is within the limit of a cell. Seconds need no labels of the test set, and a stack with a member that does not
+    finish has no result. If nothing was measured on the dataset, the same must hold on each other dataset that is not
+    larger by ``sizes``, or on all others if none is smaller or there are no sizes. So a method that is too slow on
+    thousands of rows can still be a member on hundreds. On another dataset on which it is unfinished, a method is worth
+    0.
 
     References
     ----------
@@ -153,7 +154,7 @@ def choose_portfolio(
     """
     others = unrelated_sets(dataset, scores["dataset"].unique(), families)
     if not others:
-        raise ArenaError(f"no results on data sets that are unrelated to {dataset!r}: a portfolio cannot be chosen")
+        raise ArenaError(f"no results on datasets that are unrelated to {dataset!r}, so a portfolio cannot be chosen")
     scores = scores[scores["dataset"].isin(others) & scores["metric"].isin(metrics)]
     values = normalised_scores(scores)
     limiting = _limiting_sets(dataset, others, set(measured["dataset"]), sizes or {})
@@ -191,7 +192,7 @@ def choose_portfolio(
 def _limiting_sets(
     dataset: str, others: Sequence[str], measured: Collection[str], sizes: Mapping[str, float]
 ) -> list[str]:
-    """Return the data sets whose unfinished cells and seconds exclude a method: itself where it was measured."""
+    """Return the datasets whose unfinished cells and seconds exclude a method: itself where it was measured."""
     if dataset in measured:
         return [dataset]
     smaller = [name for name in others if name in sizes and sizes[name] <= sizes.get(dataset, -np.inf)]
@@ -204,7 +205,7 @@ def _pairs(unfinished: pd.DataFrame | None) -> Iterator[tuple[str, str]]:
 
 
 def normalised_scores(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return mean scores in [0, 1], rows (data set, metric), columns methods: 1 for the best, 0 up to the median.
+    """Return mean scores in [0, 1], rows (dataset, metric), columns methods: 1 for the best, 0 up to the median.
 
     A row without differences, or undefined for all methods, is 0 for all.
     """
@@ -226,7 +227,7 @@ def _value(members: np.ndarray) -> float:
 
 
 STACKS = ("stack", "stack_greedy", "stack_mlwse", "stack_one_decision")
-"""Entrants that get the portfolio of a data set as their base methods."""
+"""Entrants that get the portfolio of a dataset as their base methods."""
 
 DISTILLED = "distilled_stack"
 """The compact method that a stack teaches: a column of the same study, with members of its own."""
@@ -238,7 +239,7 @@ _HEADER = """\
 
 
 def chosen_members(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the portfolios that a study of stacks has, by data set; none where there is no such file."""
+    """Return the portfolios that a study of stacks has, by dataset; none where there is no such file."""
     if not path.is_file():
         return {}
     blocks = read_settings_file(path).get("settings") or []
@@ -255,7 +256,7 @@ def chosen_members(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def study_portfolios(study: Study, k: int, seconds: float) -> list[StackPortfolio]:
-    """Return the portfolio of each data set of a study, from its committed tables."""
+    """Return the portfolio of each dataset of a study, from its committed tables."""
     folder = report_dir(study.name)
     for path in (folder / SCORES, folder / "measured.csv"):
         if not path.is_file():

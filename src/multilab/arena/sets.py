@@ -1,4 +1,4 @@
-"""Data sets of the arena: chosen by name, pattern, domain or size, by source, and those most like given data."""
+"""Datasets of the arena: chosen by name, pattern, domain or size, by source, and those most like given data."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _named(facts: Mapping[str, Any], name: str) -> bool:
 
 @dataclass(frozen=True)
 class DataProfile:
-    """Size of a multi-label data set.
+    """Size of a multi-label dataset.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def nearest_sets(
     profiles : mapping of str to DataProfile
         The sets.
     n_sets : int
-        How many to return; all if there are fewer.
+        Number of sets to return; all if there are fewer.
 
     Returns
     -------

@@ -74,13 +74,13 @@ def arena_summary(
     Parameters
     ----------
     content : mapping
-        Of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
+        Content of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
     measured : DataFrame, optional
         Columns dataset, split, method, fit_seconds, input_seconds, predict_seconds, alone, of the track default.
     comparators : mapping of str to sequence of str, optional
-        By study of a paper the methods that the paper compares its own with.
+        The methods that a paper compares its own with, by the study of the paper.
     tables : mapping, optional
-        By study of the arena its tables ``measured``, ``tuned`` and ``unfinished``, for the hours that they took.
+        Tables ``measured``, ``tuned`` and ``unfinished`` by study of the arena, for the hours that the studies took.
     budget : float, optional
         Hours of one core that these studies together may take.
 

@@ -102,7 +102,7 @@ def track_results(
     Parameters
     ----------
     name : str
-        Of the track.
+        Name of the track.
     scores : DataFrame
         Columns dataset, split, method, metric, value. Metrics that are not in ``multilab.metrics.METRICS`` are ignored.
         A cell (dataset, split, method) with any row is finished; a value of NaN is an undefined metric.
@@ -207,13 +207,13 @@ def pooled_tracks(
     Parameters
     ----------
     name : str
-        Of the pool.
+        Name of the pool.
     tracks : sequence of Track
         The first one decides the order of datasets and metrics. A method of another track than ``default`` is a column
         ``method@track``.
     digests : mapping of str to mapping of str to sequence of str, optional
-        By track and dataset the digest of each split, by its number. Splits with equal digests are the same rows;
-        without digests, splits of the same number are taken to be.
+        Digest of each split by track and dataset, in the order of the splits. Splits with equal digests have the same
+        rows; without digests, splits of the same number are assumed to have the same rows.
     without : collection of str
         Datasets that are left out.
 

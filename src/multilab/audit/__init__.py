@@ -1,4 +1,4 @@
-"""Audit of published multi-label tables: arithmetic, conventions, ranks, repetitions; knows no study and no paper."""
+"""Audit of published multi-label tables: arithmetic, conventions, ranks and repetitions, without any study or paper."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def audit_table(table: AuditTable, checks: Iterable[str] = ()) -> list[AuditFind
     Raises
     ------
     AuditError
-        If there is no check of a name.
+        If a name is not that of a check.
     """
     chosen = set(checks) or set(AUDIT_CHECKS)
     for name in sorted(chosen - set(AUDIT_CHECKS)):

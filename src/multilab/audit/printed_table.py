@@ -49,7 +49,7 @@ class AuditCell:
     Attributes
     ----------
     table, dataset, method, metric : str
-        Its names; ``table`` may be empty.
+        Names of the table, dataset, method and metric; ``table`` may be empty.
     mean, std : PrintedNumber or None
         Value and standard deviation.
     rank : PrintedNumber or None
@@ -59,7 +59,7 @@ class AuditCell:
     kind : str
         Empty for a result; one of ``DERIVED_KINDS`` for a cell that follows from others.
     sources : tuple of str
-        Tables that a derived cell follows from; empty = its own, or all if its own has no results.
+        Tables that a derived cell follows from. If empty, its own table, or all tables if its own has no results.
     """
 
     table: str
@@ -128,7 +128,7 @@ class AuditTable:
     cells : tuple of AuditCell
         All cells.
     sizes : mapping of str to TestSize
-        By dataset; ``"*"`` for those that are not named.
+        Sizes by dataset; ``"*"`` stands for all datasets that are not named.
     percent : frozenset
         The (table, metric) pairs that are printed in percent.
     """
@@ -266,7 +266,7 @@ def read_audit_cells(path: Path, metric: str = "", table: str = "", dataset: str
     Raises
     ------
     AuditError
-        Naming the file, the line and what is wrong.
+        If the file cannot be read as a table. The message has the file and the line.
     """
     try:
         with _opened(path) as file:

@@ -56,9 +56,9 @@ def study_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
 
 
 def dataset_ranks(study: Study, scores: Any) -> tuple[dict[tuple[str, str], float], str]:
-    """Return the ranks by the headline metric per method and data set, and among how many methods.
+    """Return the ranks by the headline metric per method and dataset, and among how many methods.
 
-    Only methods of the study with a value on all its data sets are ranked, so that every rank is among the same methods
+    Only methods of the study with a value on all its datasets are ranked, so that every rank is among the same methods
     and means of ranks compare.
     """
     means = leaderboard(study, scores).summary(study.headline).mean.dropna(axis="columns")

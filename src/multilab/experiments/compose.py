@@ -139,7 +139,7 @@ def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> J
     Raises
     ------
     MultilabError
-        For everything that a user can fix before any job runs, in one line.
+        If the user has to fix something before any job runs. The message is one line.
     """
     Plugins.instance()  # registers Hydra's own sources, of which one is replaced
     SourcesRegistry.instance().types["file"] = FileConfigSource
@@ -321,7 +321,7 @@ def check_settings(cfg: Any, method: str) -> Method:
     Raises
     ------
     MultilabError
-        In one line: what is wrong, and what there is.
+        If a setting is wrong. The message says in one line what is wrong, and which values exist.
     """
     check_dataset(str(cfg.dataset))
     _check_number("seed", cfg.seed, 0)

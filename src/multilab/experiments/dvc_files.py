@@ -1,4 +1,4 @@
-"""Files of a study that DVC reads: its pipeline, that of the data sets, and those of ``metrics:`` and ``plots:``.
+"""Files of a study that DVC reads: its pipeline, that of the datasets, and those of ``metrics:`` and ``plots:``.
 
 Stages depend on prepared data, on the YAML files that they read, as ``params:``, and on folders of source code; in a
 repository of a user on ``requirements.txt``, which pins multilab, and on the user's own code. Their outs are packs of
@@ -80,7 +80,7 @@ class Stage:
 
 
 def pack_paths(study: Study, stage: str) -> dict[bool, Path]:
-    """Return the files with the results of a stage, by whether they are of private data sets."""
+    """Return the files with the results of a stage, by whether they are of private datasets."""
     folder, private = results_dir(study.name), any(datasets.card(name).private for name in study.datasets)
     paths = {False: folder / f"{stage}.zip"}
     return paths | ({True: folder / f"{stage}-private.zip"} if private else {})
@@ -233,7 +233,7 @@ def pipeline_text(study: Study) -> str:
 
 
 def data_pipeline_text(study: Study) -> str:
-    """Return the pipeline of the data sets: those of a study, of other pipelines, and those in its lock."""
+    """Return the pipeline of the datasets: those of a study, of other pipelines, and those in its lock."""
     lock = DATA_PIPELINE.with_suffix(".lock")
     others = [path for path in (Path("dvc.yaml"), *Path("reports").glob("*/dvc.yaml")) if path.is_file()]
     needed = {name for path in others for name in re.findall(r"data/prepared/([\w.-]+)", path.read_text("utf-8"))}
@@ -265,14 +265,14 @@ def data_pipeline_text(study: Study) -> str:
 
 
 def write_pipeline(study: Study) -> list[Path]:
-    """Write the pipeline of a study, that of its data sets, and the templates of plots; return the pipelines."""
+    """Write the pipeline of a study, that of its datasets, and the templates of plots; return the pipelines."""
     pipeline = pipeline_path(study.name)
     files: dict[Path, str] = {}
     if Path(".dvc").is_dir():
         files = {Path(".dvc/plots") / name: (_TEMPLATES / name).read_text("utf-8") for name in _PLOT_TEMPLATES}
     for path, text in {**files, pipeline: pipeline_text(study)}.items():
         _write(path, text)
-    _write(DATA_PIPELINE, data_pipeline_text(study))  # after the study's, which names its data sets of today
+    _write(DATA_PIPELINE, data_pipeline_text(study))  # after the study's, which names its datasets of today
     return [pipeline, DATA_PIPELINE]
 
 

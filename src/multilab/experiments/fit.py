@@ -44,14 +44,14 @@ class FitOptions:
     register : str or None
         Name in the registry.
     metric : str or None
-        What decides about the champion.
+        Metric that decides which model is the champion.
     level : float
-        Level of the test.
+        Significance level of the test.
     output : str or None
         Folder to write the model into.
     found : object or None
-        A model that a search fitted with these settings, whose ``saved`` returns it with its metadata. None: the method
-        is scored and fitted.
+        A model that a search fitted with these settings, whose ``saved`` returns it with its metadata. If None, the
+        method is scored and fitted.
     """
 
     decision: str | None = None

@@ -31,8 +31,8 @@ from multilab.experiments.track import RunRecord, Tracker
 from multilab.models.mlflow_store import ui_text
 
 _NOTES = {
-    "runs": "One method on one data set per run, made by `multilab train` and `multilab compare --publish`.",
-    "tuning": "Searches of `multilab tune` on all rows of a data set; their trials are steps of a metric.",
+    "runs": "One method on one dataset per run, made by `multilab train` and `multilab compare --publish`.",
+    "tuning": "Searches of `multilab tune` on all rows of a dataset; their trials are steps of a metric.",
 }
 
 
@@ -63,7 +63,7 @@ def publish_study(study: Study, where: dict[str, str]) -> None:
     runs = list(ProgressBar("publishing to MLflow")(records(study, study_scores(study)), len(study_pairs(study))))
     note = (
         f"{study.title or study.name}. The current runs are those with `tags.superseded = 'false'`; `rank` is the rank "
-        f"on a data set by {study.headline}.\n\n    multilab study run --study {study.name}"
+        f"on a dataset by {study.headline}.\n\n    multilab study run --study {study.name}"
     )
     folder = experiment_dir()
     copy = (os.environ.get("DVC_EXP_NAME") or folder.name) if folder else ""
@@ -128,7 +128,7 @@ def records(study: Study, scores: Any) -> Iterator[RunRecord]:
 
 
 def _committed_costs(study: Study) -> dict[tuple[str, int, str], dict[str, float]]:
-    """Return what ``measured.csv`` says of each cell, by data set, split and method."""
+    """Return what ``measured.csv`` says of each cell, by dataset, split and method."""
     from multilab.statistics.result_files import CELL, read_measured
 
     table = read_measured(report_dir(study.name))
@@ -172,7 +172,7 @@ def run_record(
     headline : sequence of str
         The first metrics of the runs table; three of them show their splits as steps.
     costs : mapping, optional
-        Costs of cells by data set, split and method, for records without.
+        Costs of cells by dataset, split and method, for records without.
     """
     first, store, distinct = cells[0], Store(), dict[str, dict[str, Any]]()
     for cell in cells:  # repetitions without a seed of their own are one cell, whose seconds count once

@@ -40,7 +40,7 @@ def preprocess(study: Study) -> None:
     for name in ProgressBar("preparing data")(study.datasets, len(study.datasets)):
         datasets.prepare(name)
         model_selection.splits(name, study.protocol_of(name))
-    line.print(f"{len(study.datasets)} data sets")
+    line.print(f"{len(study.datasets)} datasets")
 
 
 def unpack(study: Study, store: Store) -> None:
@@ -51,7 +51,7 @@ def unpack(study: Study, store: Store) -> None:
 
 
 def _pack(study: Study, stage: str, items: Sequence[Any], store: Store) -> None:
-    """Write what a stage has computed; of private data sets to a file of its own."""
+    """Write what a stage has computed; of private datasets to a file of its own."""
     for private, path in pack_paths(study, stage).items():
         write_pack(path, [item for item in items if datasets.card(_dataset(item)).private == private], store)
 

@@ -133,6 +133,7 @@ class Study:
     gate_cases : tuple of Override
         Settings that only the gate computes, on the first dataset.
     tune, repetitions : Tuning or None, Repetitions or None
+        How the columns are tuned, and which methods are repeated with other seeds.
     measure : {"shared", "alone"}
         ``alone``: one cell at a time, each in a separate process.
     paper : str, optional
@@ -255,10 +256,10 @@ class Study:
 
 
 def load_study(name: str) -> Study:
-    """Read ``conf/study/<name>.yaml``: ``methods: all`` means every method there is.
+    """Read ``conf/study/<name>.yaml``; ``methods: all`` means all methods.
 
-    A study ``like: other`` takes what it leaves out from ``conf/study/other.yaml``, which may be like a third study. Of
-    the other study's settings for named datasets, those for its own datasets apply.
+    A study ``like: other`` takes the keys that it omits from ``conf/study/other.yaml``, which may be like a third
+    study. The other study's settings for named datasets apply if this study has these datasets.
     """
     settings, chain = dict(read_settings("study", name)), [name]
     while other := settings.pop("like", None):
@@ -289,7 +290,7 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     Raises
     ------
     ExperimentError
-        Naming the file and the key that is wrong.
+        If the content is malformed. The message names the file and the wrong key.
     """
     location = f"conf/study/{name}.yaml"
     values = _with_share(mapping, location)
@@ -355,6 +356,7 @@ def check_study(study: Study) -> None:
     Raises
     ------
     ExperimentError
+        If a name is unknown, or an argument is wrong.
     """
     where = f"conf/study/{study.name}.yaml"
     searches = [study.tune, *(variant.tune for variant in study.variants.values())]

@@ -1,6 +1,6 @@
 """Writer of runs to MLflow: creates, tags and deletes runs so that the store shows the result files.
 
-An experiment per study, a run per method and data set, which the tags ``method`` and ``dataset`` group. Under the plain
+An experiment per study, a run per method and dataset, which the tags ``method`` and ``dataset`` group. Under the plain
 name of a metric a run shows the mean over the splits; the splits themselves are steps of ``split/<metric>`` for three
 metrics, and columns of the artifact ``metrics.csv`` for all. Start and duration are those of the computation.
 
@@ -58,8 +58,7 @@ class RunRecord:
     params : dict
         Settings of the method, flat.
     metrics, measured : dict of str to dict of int to float
-        Values by split; a split that is NaN leaves the mean out. What was measured (seconds, megabytes) is no part of
-        the key.
+        Values by split; if a split is NaN, there is no mean. Measurements (seconds, megabytes) are not part of the key.
     facts : dict
         Description of the dataset; ``digest`` among it.
     cells : list of str
@@ -69,7 +68,7 @@ class RunRecord:
     headline : tuple of str
         The first metrics of the table, at most three, whose splits are logged as steps.
     rank : float, optional
-        Rank on this data set among the methods that the tag ``ranked`` names.
+        Rank on this dataset among the methods that the tag ``ranked`` names.
     source : tuple of str
         Type and JSON of the dataset's source, in MLflow's terms.
     curves : dict of str to list of float
@@ -145,7 +144,7 @@ class Tracker:
         experiment : str
         records : sequence of RunRecord
         prune : bool
-            Whether runs of other methods and data sets than those of ``records`` are superseded.
+            Whether runs of other methods and datasets than those of ``records`` are superseded.
         note : str
             Description of the experiment, if it has none.
         copy : str
@@ -184,7 +183,7 @@ class Tracker:
                 return runs
 
     def _existing(self) -> dict[tuple[str, str], list[Any]]:
-        """Return the published runs by method and data set; delete what killed publications left."""
+        """Return the published runs by method and dataset; delete what killed publications left."""
         existing: dict[tuple[str, str], list[Any]] = defaultdict(list)
         for run in self._runs():
             tags = run.data.tags
@@ -197,7 +196,7 @@ class Tracker:
         return existing
 
     def _publish_run(self, record: RunRecord, known: list[Any]) -> None:
-        """Publish one run, and supersede the other runs of this method and data set."""
+        """Publish one run, and supersede the other runs of this method and dataset."""
         same = next((run for run in known if run.data.tags.get("multilab.key") == record.key), None)
         if same is None:
             self._create(record)

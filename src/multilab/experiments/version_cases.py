@@ -108,7 +108,7 @@ def all_cases(folder: Path, only: Collection[str] = ()) -> tuple[list[Case], lis
     Parameters
     ----------
     folder : Path
-        The current folder, which is empty: data sets and cells are written there.
+        The current folder, which is empty: datasets and cells are written there.
     only : collection of str
     """
     (folder / "visits.csv").write_text(_visits())

@@ -62,7 +62,7 @@ def check_versions(accept: str | None = None, only: Collection[str] = ()) -> int
     Raises
     ------
     ExperimentError
-        There is no reference file.
+        If there is no reference file.
     """
     command = f"multilab gate --accept {REFERENCES}"
     committed = load_reference(NAME)

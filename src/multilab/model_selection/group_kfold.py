@@ -31,8 +31,8 @@ class IterativeStratifiedGroupKFold(BaseCrossValidator):
     order : {1, 2}, default 1
         1 balances labels, 2 balances pairs of labels as well.
     random_state : int, RandomState or None, default 0
-        Seed of the order of similar groups and of ties; the same folds on every machine. None: other folds in every
-        call.
+        Seed of the order of similar groups and of ties; the folds are the same on every machine. None gives other folds
+        in every call.
 
     See Also
     --------
@@ -76,7 +76,7 @@ class IterativeStratifiedGroupKFold(BaseCrossValidator):
         Parameters
         ----------
         X : array-like, sparse or data frame of shape (n, d)
-            Only its number of rows is read; may be None.
+            Only the number of rows is used; may be None.
         y : str, array-like or sparse of shape (n, q) or (n,), or n collections of tags
             Labels, 0 or 1; NaN, or -1 in an int8 matrix, where a label is not observed. Tags such as ``red|blue`` or
             lists; the name of a column of tags if X is a data frame.
@@ -86,7 +86,7 @@ class IterativeStratifiedGroupKFold(BaseCrossValidator):
         Raises
         ------
         DatasetError
-            Labels other than 0 and 1, missing groups, other numbers of rows, or more folds than groups.
+            If labels are not 0 and 1, groups are missing, numbers of rows differ, or there are more folds than groups.
         """
         labels = labels_of(X, y)
         members = group_matrix(groups, labels.positive.shape[0])
@@ -107,17 +107,17 @@ class IterativeStratifiedGroupKFold(BaseCrossValidator):
 def group_matrix(groups: Any, n: int) -> sp.csr_array:
     """Return which rows are in which group, groups in ascending order."""
     if groups is None:
-        raise DatasetError("the groups of the rows are missing: split(X, y, groups)")
+        raise DatasetError("the groups of the rows are missing; call split(X, y, groups)")
     array = np.asarray(groups)
     if array.shape != (n,):
-        raise DatasetError(f"groups must have one value per row, shape ({n},), and have shape {array.shape}")
+        raise DatasetError(f"groups must have one value per row, shape ({n},), got shape {array.shape}")
     if isna(array).any():
-        raise DatasetError("groups hold missing values: give every row a group")
+        raise DatasetError("groups hold missing values; give every row a group")
     try:
         names, group = np.unique(array, return_inverse=True)
     except TypeError:
         kinds = ", ".join(sorted({type(value).__name__ for value in array.tolist()}))
-        raise DatasetError(f"groups must all be numbers or all texts, and hold {kinds}: convert them to text") from None
+        raise DatasetError(f"groups must all be numbers or all texts, but hold {kinds}; convert them to text") from None
     return sp.csr_array((np.ones(n, dtype=np.int64), (group, np.arange(n))), shape=(len(names), n))
 
 

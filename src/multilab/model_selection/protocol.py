@@ -46,12 +46,12 @@ def normalise_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON values only; two protocols that mean the same give the same dictionary.
+        A dictionary with JSON values only; two protocols that mean the same give the same dictionary.
 
     Raises
     ------
     DatasetError
-        The message names the key that is wrong.
+        If the protocol is malformed. The message names the wrong key.
 
     Examples
     --------

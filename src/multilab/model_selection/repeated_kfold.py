@@ -28,7 +28,7 @@ class RepeatedIterativeStratifiedKFold(BaseCrossValidator):
     order : {1, 2}, default 1
         1 balances labels, 2 balances pairs of labels as well.
     random_state : int, RandomState or None, default 0
-        Seed; the same folds on every machine. None: other folds in every call.
+        Seed; the folds are the same on every machine. None gives other folds in every call.
 
     See Also
     --------
@@ -62,7 +62,7 @@ class RepeatedIterativeStratifiedKFold(BaseCrossValidator):
         Parameters
         ----------
         X : array-like, sparse or data frame of shape (n, d)
-            Only its number of rows is read; may be None.
+            Only the number of rows is used; may be None.
         y : str, array-like or sparse of shape (n, q) or (n,), or n collections of tags
             Labels, 0 or 1; NaN, or -1 in an int8 matrix, where a label is not observed. Tags such as ``red|blue`` or
             lists; the name of a column of tags if X is a data frame.
@@ -71,7 +71,7 @@ class RepeatedIterativeStratifiedKFold(BaseCrossValidator):
         Raises
         ------
         DatasetError
-            Labels other than 0 and 1, another number of rows in X, or more folds than rows.
+            If labels are not 0 and 1, X has another number of rows, or there are more folds than rows.
         """
         labels = labels_of(X, y)
         sizes = fold_sizes(labels.positive.shape[0], self.n_splits)

@@ -34,7 +34,7 @@ class IterativeStratifiedShuffleSplit(BaseShuffleSplit):
     order : {1, 2}, default 1
         1 balances labels, 2 balances pairs of labels as well.
     random_state : int, RandomState or None, default 0
-        Seed; the same rows on every machine. None: other rows in every call.
+        Seed; the rows are the same on every machine. None gives other rows in every call.
 
     See Also
     --------
@@ -73,7 +73,7 @@ class IterativeStratifiedShuffleSplit(BaseShuffleSplit):
         Parameters
         ----------
         X : array-like, sparse or data frame of shape (n, d)
-            Only its number of rows is read; may be None.
+            Only the number of rows is used; may be None.
         y : str, array-like or sparse of shape (n, q) or (n,), or n collections of tags
             Labels, 0 or 1; NaN, or -1 in an int8 matrix, where a label is not observed. Tags such as ``red|blue`` or
             lists; the name of a column of tags if X is a data frame.
@@ -82,7 +82,7 @@ class IterativeStratifiedShuffleSplit(BaseShuffleSplit):
         Raises
         ------
         DatasetError
-            Labels other than 0 and 1, another number of rows in X, or sizes that do not fit.
+            If labels are not 0 and 1, X has another number of rows, or the sizes do not fit.
         """
         labels = labels_of(X, y)
         sizes = _set_sizes(labels.positive.shape[0], self.test_size, self.train_size, default=0.1)
@@ -108,17 +108,17 @@ def train_test_split(
     *arrays : array-like, sparse or DataFrame, with n rows each
         X, Y and any others.
     test_size, train_size : float, int or None
-        As of :class:`IterativeStratifiedShuffleSplit`; if both are None, ``test_size`` is .25.
+        See :class:`IterativeStratifiedShuffleSplit`; but if both are None, ``test_size`` is .25.
     stratify : {"labels"}, str, array-like or sparse of shape (n, q), n collections of tags, or None, default "labels"
-        The labels to stratify by; "labels" means the second array. The name of a column of tags if the first array is
-        a data frame. None draws the rows at random.
+        The labels to stratify by; "labels" means the second array. If the first array is a data frame, this may be the
+        name of its column of tags. None draws the rows at random.
     groups : array-like of shape (n,), optional
         Group of each row: all rows of a group are in the same set. The sizes are then met as nearly as twentieths of
         the rows and the groups allow, and no row is left out. See :class:`IterativeStratifiedGroupKFold`.
     order : {1, 2}, default 1
         1 balances labels, 2 balances pairs of labels as well.
     random_state : int, RandomState or None, default 0
-        Seed; the same rows on every machine. None: other rows in every call.
+        Seed; the rows are the same on every machine. None gives other rows in every call.
 
     Returns
     -------
@@ -128,9 +128,9 @@ def train_test_split(
     Raises
     ------
     DatasetError
-        Labels other than 0 and 1, sizes that do not fit, or less than two groups.
+        If labels are not 0 and 1, sizes do not fit, or there are fewer than two groups.
     ValueError
-        The arrays have different numbers of rows (raised by scikit-learn).
+        If the arrays have different numbers of rows (raised by scikit-learn).
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _grouped_subset(X: Any, y: Any, groups: Any, sizes: list[int], order: int, s
     """Return 1 for the rows of the test set: some of k folds of groups, with k at most 20."""
     train, test, left_out = sizes
     if left_out:
-        raise DatasetError("with groups no row is left out: give test_size or train_size, not both")
+        raise DatasetError("with groups, no row is left out; give test_size or train_size, not both")
     n_groups = group_matrix(groups, train + test).shape[0]
     share = Fraction(test, train + test).limit_denominator(min(20, max(n_groups, 2)))
     k = max(share.denominator, 2)

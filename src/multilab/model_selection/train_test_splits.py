@@ -91,15 +91,16 @@ def make_splits(
     named_splits : mapping of str to (train, test), optional
         The splits that ``{split: name}`` may name: ``Dataset.splits``.
     groups : ndarray of shape (n,), optional
-        Group of each row: all rows of one are on the same side. Folds and holdouts are those of
-        `IterativeStratifiedGroupKFold` (of order 1 where the protocol does not stratify), whose sizes are as near to
-        those asked for as the groups allow.
+        Group of each row; all rows of a group are on the same side. Folds and holdouts are those of
+        `IterativeStratifiedGroupKFold` (of order 1 if the protocol does not stratify), whose sizes are as near to the
+        requested ones as the groups allow.
 
     Raises
     ------
     DatasetError
-        A malformed protocol, an unknown split (the known ones are listed), row indices out of range,
-        repeated or in both sets, an empty set, more folds than rows or groups, or a group on both sides.
+        If the protocol is malformed or names an unknown split (the known ones are listed), row indices are out of
+        range, repeated or in both sets, a set is empty, there are more folds than rows or groups, or a group is on both
+        sides.
 
     Examples
     --------

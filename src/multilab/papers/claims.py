@@ -55,7 +55,7 @@ def verdict(
     >>> table = pd.DataFrame({"ours": [0.8, 0.7, 0.9, 0.6, 0.8, 0.7], "theirs": [0.7, 0.6, 0.8, 0.5, 0.7, 0.6]})
     >>> verdict(compare_pair(table, "ours", "theirs", "max"))
     'reproduced'
-    >>> verdict(compare_pair(table.head(5), "ours", "theirs", "max"))  # five data sets are too few
+    >>> verdict(compare_pair(table.head(5), "ours", "theirs", "max"))  # five datasets are too few
     'not decided'
     """
     if isinstance(comparisons, PairedComparison):

@@ -49,7 +49,7 @@ class PaperResults:
 
     @functools.cached_property
     def titles(self) -> dict[str, str]:
-        """Names to show, by method or data set."""
+        """Names to show, by method or dataset."""
         study, cards = read_json(self.folder / "study.json"), read_json(self.folder / "datasets.json")
         return {**study["method_titles"], **{card["name"]: card.get("title", card["name"]) for card in cards}}
 
@@ -91,7 +91,7 @@ class PaperResults:
     def means(
         self, metric: str, methods: Iterable[str] | None = None, datasets: Iterable[str] | None = None
     ) -> pd.DataFrame:
-        """Return means over splits, data sets x methods.
+        """Return means over splits, datasets x methods.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class PaperResults:
         Parameters
         ----------
         columns : mapping of str to str, optional
-            Our column for printed methods, in place of those that ``names.yaml`` says.
+            Our columns for printed methods, instead of those in ``names.yaml``.
         """
         tables, study = self.paper.tables, read_json(self.folder / "study.json")
         methods = {**tables.aliases.names.get("method", {}), **(columns or {})}

@@ -113,7 +113,7 @@ class Paper:
         Raises
         ------
         PaperError
-            If a file is not well formed: with the file and the key.
+            If a file is malformed. The message names the file and the key.
         """
         from multilab.printed.errata import read_errata
         from multilab.printed.published import Aliases, PublishedTables, read_cells

@@ -1,8 +1,9 @@
 """Comparison of methods over datasets (ranks, Friedman, post-hoc and Bayesian tests), tests of drift, doubtful labels.
 
-The package knows tables and arrays only. Results are one table of dataset, split, method, metric and value: the
-:class:`Leaderboard`, from which studies, `multilab compare` and the arena are computed. Everything a report prints or
-draws comes from the one :class:`Comparison` that it returns, so that tests and diagrams cannot contradict each other.
+The package works only on tables and arrays. Results are one table of dataset, split, method, metric and value, the
+:class:`Leaderboard`, from which studies, `multilab compare` and the arena are computed. Everything that a report prints
+or draws comes from the :class:`Comparison` that the leaderboard returns, so that tests and diagrams cannot contradict
+each other.
 """
 
 from __future__ import annotations

@@ -148,24 +148,24 @@ def compare_methods(
     direction : {"min", "max"}
         Whether small or large values are good.
     alpha : float
-        Level of all tests, in (0, 1).
+        Significance level of all tests, in (0, 1).
     control : str, optional
         Name of the method the others are compared with (Bonferroni-Dunn, Wilcoxon, Bayes).
     metric : str
         Name of the metric, for the result.
     tie_correction : bool
-        Correct Friedman's statistic for ties; False reproduces the F_F that the papers print.
+        Whether to correct Friedman's statistic for ties; False reproduces the F_F that the papers print.
     rope : float, optional
-        Half the width of the region of practical equivalence. None: no Bayesian signed-rank test.
+        Half the width of the region of practical equivalence. If None, there is no Bayesian signed-rank test.
     seed : int
         Seed of the Bayesian test.
     pairs : bool
-        Test pairs of methods, by Nemenyi's and Wilcoxon's tests; of many methods that takes long.
+        Whether to test pairs of methods by Nemenyi's and Wilcoxon's tests, which takes long for many methods.
 
     Returns
     -------
     Comparison
-        Also for one method or one dataset; what does not exist then is ``None``.
+        The comparison. With one method or one dataset, what cannot be computed is ``None``.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def compare_methods(
 
     Notes
     -----
-    The protocol of J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7.
+    The tests follow J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7.
 
     Examples
     --------

@@ -30,17 +30,17 @@ def label_doubts(
     Parameters
     ----------
     Y : array-like of shape (n, q)
-        Given labels, 0/1; NaN, or -1 in int8, where a label was not observed: such cells are left out.
+        Given labels, 0/1; NaN, or -1 in int8, where a label was not observed. Such cells are left out.
     scores : array-like of shape (n, q), or mapping of str to such
         Probabilities of each row by a model that was not fitted to it, of one method or of several by name.
     label_names : sequence of str, optional
-        Default: the columns of a data frame ``Y``, else the numbers of the labels.
+        Names of the labels. By default the columns of a data frame ``Y``, otherwise the numbers of the labels.
     ranking : {"methods", "cleanlab"}, default="methods"
         "methods": cells that more methods doubt come first, among them those whose given label has the smallest mean
         probability. "cleanlab": the issues that cleanlab finds in the mean probabilities come first, ordered by its
         score (the optional package ``cleanlab``).
     every_cell : bool, default=False
-        Return every observed cell, not only those that a method doubts or cleanlab finds.
+        Whether to return every observed cell, not only those that a method doubts or cleanlab finds.
 
     Returns
     -------
@@ -52,14 +52,14 @@ def label_doubts(
     Raises
     ------
     StatisticsError
-        If shapes differ, a label is not 0 or 1, a score is no probability, or cleanlab is not installed.
+        If shapes differ, a label is not 0 or 1, a score is not a probability, or cleanlab is not installed.
 
     Notes
     -----
-    A method doubts a cell if it holds the other label for the more probable one, with at least the mean probability
-    that it gives to this label in the cells where it is given: the off-diagonal cells of the confident joint
-    (Northcutt, Jiang and Chuang, Confident learning, JAIR 70, 2021), one label at a time. So a label that the method
-    tells apart well needs a more certain probability. A label that no cell, or every cell, has is never doubted.
+    A method doubts a cell if it finds the other value more probable, with at least the mean probability that it gives
+    to that value in the cells where it is given. These are the off-diagonal cells of the confident joint (Northcutt,
+    Jiang and Chuang, Confident learning, JAIR 70, 2021), one label at a time. A label that the method predicts well
+    therefore needs a more certain probability. A label that no row, or every row, has is never doubted.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def _probabilities(scores: Any, shape: tuple[int, ...], name: str) -> np.ndarray
     if p.shape != shape:
         raise StatisticsError(f"{name}: the scores have the shape {p.shape}, Y has {shape}")
     if not ((p >= 0) & (p <= 1)).all():
-        raise StatisticsError(f"{name}: a score is not in [0, 1]; make probabilities of margins first")
+        raise StatisticsError(f"{name}: a score is not in [0, 1]; turn margins into probabilities first")
     return p
 
 

@@ -97,7 +97,7 @@ def feature_drift(reference: Mapping[str, ValueCounts], new: Mapping[str, ValueC
     """
     if set(reference) != set(new):
         name = sorted(set(reference) ^ set(new))[0]
-        raise StatisticsError(f"feature {name!r} is in one of the two samples only")
+        raise StatisticsError(f"feature {name!r} is in only one of the two samples")
     rows: list[dict[str, Any]] = []
     numeric: list[tuple[int, tuple[np.ndarray, np.ndarray]]] = []
     for name, before in reference.items():
@@ -176,7 +176,8 @@ def judge_drift(tables: Sequence[pd.DataFrame], alpha: float = 0.05, min_effect:
         ``alpha``, however the tests depend on each other. The families share it equally, and Holm's procedure holds
         each share.
     min_effect : float, default 0.1
-        Drift is reported only from this effect on, so that large samples do not report what does not matter. 0: any.
+        Smallest effect that is reported as drift, so that large samples do not report changes that do not matter. 0
+        reports any effect.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""The results of methods as one table, with comparisons on one data set and over many.
+"""The results of methods as one table, with comparisons on one dataset and over many.
 
 Studies, `multilab compare` and the arena have one such table each. What differs between them is what a comparison is
-paired over: the splits of one data set (:meth:`Leaderboard.tests`, corrected for overlapping training sets), or data
+paired over: the splits of one dataset (:meth:`Leaderboard.tests`, corrected for overlapping training sets), or data
 sets (:meth:`Leaderboard.compare`, tests of ranks).
 """
 
@@ -38,7 +38,7 @@ NAMED = 4
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """Results of methods on the splits of one or several data sets.
+    """Results of methods on the splits of one or several datasets.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ class Leaderboard:
     directions : dict of str to {"min", "max"}
         Direction of each metric; the first metric orders the tables. Other metrics of ``scores`` are ignored.
     datasets, methods : tuple of str, optional
-        Data sets and methods in order; by default those of ``scores`` and ``unfinished`` in the order of their first
-        row. A data set without a score is included only if it is named.
+        Datasets and methods in order; by default those of ``scores`` and ``unfinished`` in the order of their first
+        row. A dataset without a score is included only if it is named.
     unfinished : DataFrame, optional
         Columns dataset, split, method, reason: cells without a result. Those that are in neither table are missing.
     alpha : float, default=0.05
@@ -113,7 +113,7 @@ class Leaderboard:
         return self.metrics[0]
 
     def on(self, datasets: str | Sequence[str]) -> Leaderboard:
-        """Return the results on some of the data sets, in their order.
+        """Return the results on some of the datasets, in their order.
 
         Raises
         ------
@@ -128,12 +128,12 @@ class Leaderboard:
         return replace(self, scores=scores, unfinished=unfinished, datasets=names)
 
     def only(self, splits: Mapping[str, Sequence[int]]) -> Leaderboard:
-        """Return the results on some splits of each data set; data sets that are not named keep all splits.
+        """Return the results on some splits of each dataset; datasets that are not named keep all splits.
 
         Raises
         ------
         StatisticsError
-            If there is no such data set, or it has no such split.
+            If there is no such dataset, or it has no such split.
         """
         for name, numbers in splits.items():
             if name not in self.datasets:
@@ -150,10 +150,10 @@ class Leaderboard:
         ]
         return replace(self, scores=tables[0], unfinished=tables[1])
 
-    # over data sets
+    # over datasets
 
     def summary(self, metric: str) -> Summary:
-        """Return mean and standard deviation of a metric over the splits of each data set and method.
+        """Return mean and standard deviation of a metric over the splits of each dataset and method.
 
         A split on which the metric is undefined for all methods is left out, see :func:`summarise`.
         """
@@ -162,7 +162,7 @@ class Leaderboard:
     def compare(
         self, metric: str, control: str | None = None, *, rope: float | None = None, seed: int = 0
     ) -> Comparison:
-        """Return the methods compared over the data sets by their means, see :func:`compare_methods`."""
+        """Return the methods compared over the datasets by their means, see :func:`compare_methods`."""
         means, direction = self.summary(metric).mean, self.directions[metric]
         return compare_methods(means, direction, self.alpha, control, metric=metric, rope=rope, seed=seed)
 
@@ -170,19 +170,19 @@ class Leaderboard:
 
     @cached_property
     def splits_of(self) -> dict[str, tuple[int, ...]]:
-        """Numbers of the splits of each data set, finished or not."""
+        """Numbers of the splits of each dataset, finished or not."""
         both = pd.concat([each[["dataset", "split"]] for each in (self.scores, self.unfinished)]).drop_duplicates()
         numbers = {str(name): tuple(sorted(map(int, each))) for name, each in both.groupby("dataset")["split"]}
         return {name: numbers.get(name, ()) for name in self.datasets}
 
     @cached_property
     def values_of(self) -> dict[str, np.ndarray]:
-        """By data set the values, of shape (n_metrics, n_splits, n_methods); NaN where there is none."""
+        """By dataset the values, of shape (n_metrics, n_splits, n_methods); NaN where there is none."""
         return {name: values for name, (values, _) in self._arrays.items()}
 
     @cached_property
     def finished(self) -> dict[str, np.ndarray]:
-        """By data set which cells have a result, of shape (n_splits, n_methods)."""
+        """By dataset which cells have a result, of shape (n_splits, n_methods)."""
         return {name: finished for name, (_, finished) in self._arrays.items()}
 
     @cached_property
@@ -204,13 +204,13 @@ class Leaderboard:
 
     @cached_property
     def incomplete(self) -> np.ndarray:
-        """Whether a method lacks a split of a data set, of shape (n_datasets, n_methods)."""
+        """Whether a method lacks a split of a dataset, of shape (n_datasets, n_methods)."""
         lacking = [~self.finished[name].all(axis=0) | (not self.splits_of[name]) for name in self.datasets]
         return np.array(lacking, dtype=bool).reshape(len(self.datasets), len(self.methods))
 
     @cached_property
     def undefined(self) -> np.ndarray:
-        """Whether a metric does not count on a data set, of shape (n_metrics, n_datasets).
+        """Whether a metric does not count on a dataset, of shape (n_metrics, n_datasets).
 
         It does not count where a finished cell has no value of it, or where no method finished all splits.
         """
@@ -225,7 +225,7 @@ class Leaderboard:
     def values(self) -> np.ndarray:
         """Means over the splits, of shape (n_metrics, n_datasets, n_methods).
 
-        NaN where the metric is undefined on the data set or the method is incomplete.
+        NaN where the metric is undefined on the dataset or the method is incomplete.
         """
         values = np.full((len(self.metrics), *self.incomplete.shape), np.nan)
         for at, name in enumerate(self.datasets):
@@ -235,7 +235,7 @@ class Leaderboard:
         return values
 
     def means(self, metric: str) -> pd.DataFrame:
-        """Return :attr:`values` of one metric, data sets x methods, without the data sets on which it is undefined.
+        """Return :attr:`values` of one metric, datasets x methods, without the datasets on which it is undefined.
 
         Raises
         ------
@@ -257,7 +257,7 @@ class Leaderboard:
         Parameters
         ----------
         values : ndarray of shape (n_metrics, n_datasets, n_methods)
-            A method without any value on a data set is incomplete there; otherwise NaN is an undefined metric.
+            A method without any value on a dataset is incomplete there; otherwise NaN is an undefined metric.
         directions, datasets, methods
             The axes of ``values``.
         """
@@ -270,11 +270,11 @@ class Leaderboard:
         scores = pd.DataFrame({**names, "split": 0, "value": values[at]})[[*CELL, "metric", "value"]]
         return cls(scores, directions, tuple(datasets), tuple(methods))
 
-    # over the splits of one data set
+    # over the splits of one dataset
 
     @property
     def n_splits(self) -> int:
-        """Number of splits, over all data sets."""
+        """Number of splits, over all datasets."""
         return sum(len(numbers) for numbers in self.splits_of.values())
 
     @cached_property
@@ -290,12 +290,12 @@ class Leaderboard:
         Raises
         ------
         StatisticsError
-            If the metric was not measured, or there are several data sets: choose one by :meth:`on`.
+            If the metric was not measured, or there are several datasets: choose one by :meth:`on`.
         """
         if metric not in (*self.metrics, *SECONDS):
             raise StatisticsError(f"{metric!r} was not measured; there are {', '.join((*self.metrics, *SECONDS))}")
         if len(self.datasets) > 1:
-            raise StatisticsError(f"these are results on {len(self.datasets)} datasets: choose one by on(NAME)")
+            raise StatisticsError(f"these are results on {len(self.datasets)} datasets; choose one with on(NAME)")
         rows = self.scores[self.scores["metric"] == metric]
         table = rows.pivot(index="split", columns="method", values="value")
         return table[[name for name in self.methods if name in table and name not in self.failures]]
@@ -433,7 +433,7 @@ class Leaderboard:
     # as text
 
     def finding(self) -> str:
-        """Return the finding on the one data set in a sentence or two."""
+        """Return the finding on the one dataset in a sentence or two."""
         if not len(self.table):
             return "No method finished."
         first, *level = self.best
@@ -458,14 +458,14 @@ class Leaderboard:
         return texts.rename(columns=latex).to_latex()
 
     def plot(self, metric: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw one metric by method: each split a dot, the mean a bar; needs matplotlib.
+        """Draw one metric by method, with a dot for each split and a bar for the mean; needs matplotlib.
 
         Parameters
         ----------
         metric : str, optional
             The first one by default.
         ax : matplotlib Axes, optional
-            Of a new figure by default.
+            By default the axes of a new figure.
         """
         import matplotlib.pyplot as plt  # of the extra `lab`
 

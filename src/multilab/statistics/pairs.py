@@ -1,4 +1,4 @@
-"""Comparison of two methods, over data sets or over the splits of one: difference, interval and p value."""
+"""Comparison of two methods, over datasets or over the splits of one: difference, interval and p value."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class PairedComparison:
     a, b : str
         The methods.
     n : int
-        Number of paired values: data sets, or splits of one data set.
+        Number of paired values: datasets, or splits of one dataset.
     wins, ties, losses : int
         How often ``a`` is better than, equal to, worse than ``b``.
     difference : float
         Advantage of ``a`` in units of the metric, positive where ``a`` is better, whatever the direction of the
-        metric. Over data sets it is the median of the pairwise means of the differences (Hodges and Lehmann), over
+        metric. Over datasets it is the median of the pairwise means of the differences (Hodges and Lehmann), over
         splits their mean.
     low, high : float
         95 % interval of the difference, NaN where there is none.
@@ -59,12 +59,12 @@ class PairedComparison:
 
 
 def compare_pair(table: pd.DataFrame, a: str, b: str, direction: str, level: float = 0.95) -> PairedComparison:
-    """Compare two methods over data sets with Wilcoxon's signed-rank test.
+    """Compare two methods over datasets with Wilcoxon's signed-rank test.
 
     Parameters
     ----------
-    table : DataFrame of shape (n data sets, k methods)
-        Means over splits. Data sets that lack one of the two values are left out.
+    table : DataFrame of shape (n datasets, k methods)
+        Means over splits. Datasets that lack one of the two values are left out.
     a, b : str
         Columns of the table.
     direction : {"min", "max"}
@@ -75,12 +75,12 @@ def compare_pair(table: pd.DataFrame, a: str, b: str, direction: str, level: flo
     Raises
     ------
     StatisticsError
-        If a column is missing, the direction is neither, or no data set has both values.
+        If a column is missing, the direction is neither, or no dataset has both values.
 
     Notes
     -----
     The interval holds the shifts that the test does not reject, so that the two cannot contradict each other (with
-    ties an end can be 0 itself). Its ends are pairwise means of differences. With n data sets no p value is below
+    ties an end can be 0 itself). Its ends are pairwise means of differences. With n datasets no p value is below
     2^(1 - n): fewer than six cannot differ at a level of .05.
 
     References
@@ -98,7 +98,7 @@ def compare_pair(table: pd.DataFrame, a: str, b: str, direction: str, level: flo
     missing = [name for name in (a, b) if name not in table]
     if missing:
         raise StatisticsError(f"the table has no column {missing[0]!r}; its columns are {', '.join(table.columns)}")
-    gain = _gains(table[a], table[b], direction, f"no data set has values of both {a} and {b}")
+    gain = _gains(table[a], table[b], direction, f"no dataset has values of both {a} and {b}")
     first, second = np.triu_indices(len(gain))
     means = np.sort((gain[first] + gain[second]) / 2)
     low, high = _kept_shifts(gain, np.unique(means), 1 - level)
@@ -109,7 +109,7 @@ def compare_pair(table: pd.DataFrame, a: str, b: str, direction: str, level: flo
 def compare_on_splits(
     a: pd.Series, b: pd.Series, direction: str, test_to_train: float, level: float = 0.95
 ) -> PairedComparison:
-    """Compare two methods on the splits of one data set with the corrected resampled t test.
+    """Compare two methods on the splits of one dataset with the corrected resampled t test.
 
     Parameters
     ----------

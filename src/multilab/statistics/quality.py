@@ -152,14 +152,14 @@ class HeldOutQuality:
 
 
 def held_out_quality(Y: Any, probabilities: Any, decisions: Any) -> HeldOutQuality:
-    """Return what held-out rows with labels tell about the estimates of a model.
+    """Return what held-out rows with labels show about the estimates of a model.
 
     Parameters
     ----------
     Y : array-like of shape (n, q)
         True labels, 0 or 1; NaN or -1 where a label was not observed.
     probabilities, decisions : array-like of shape (n, q)
-        Of a model that was not fitted to these rows.
+        Output for these rows of a model that was not fitted to them.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def expected_quality(
     Parameters
     ----------
     probabilities, decisions : array-like of shape (n, q)
-        Of the model, on the new rows.
+        Output of the model for the new rows.
     held_out : HeldOutQuality
     repeats : float, default 1
         How often each held-out row was counted, by repeated splits.

@@ -33,7 +33,7 @@ _EXACT = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"f
 KEY_DIGITS = 12
 """Digits of a key in the tables: two of 25,000 keys are the same with a probability of 1e-6."""
 CELL = ["dataset", "split", "method"]
-"""Columns that name a cell: one method on one split of one data set."""
+"""Columns that name a cell: one method on one split of one dataset."""
 _NAMES = ("dataset", "method", "metric", "keys", "table")
 _NO_KEY = "-"  # of a split that is not in the study
 

@@ -38,7 +38,7 @@ def check_label_matrix(Y: Any) -> LabelMatrix:
     Raises
     ------
     DatasetError
-        Any other value, no observed label, and an int8 matrix of -1 and 1 without 0.
+        If there is any other value, no label is observed, or an int8 matrix holds -1 and 1 without 0.
 
     Examples
     --------
@@ -62,14 +62,14 @@ def check_label_matrix(Y: Any) -> LabelMatrix:
         try:
             values = table_values(Y)
         except ValueError:
-            raise DatasetError("labels have rows of unequal length: give one 0/1 column per label") from None
+            raise DatasetError("labels have rows of unequal length; give one 0/1 column per label") from None
         values = values[:, None] if values.ndim == 1 else values
         if values.ndim != 2:
-            raise DatasetError(f"labels must be a table, one row per example, and have shape {values.shape}")
+            raise DatasetError(f"labels must be a table with one row per example, got shape {values.shape}")
         positive, unobserved = (sp.csr_array(chosen) for chosen in _classify(values))
         shape = values.shape
     if unobserved.nnz and unobserved.nnz == shape[0] * shape[1]:
-        raise DatasetError("no label is observed: the labels need a 0 or 1")
+        raise DatasetError("no label is observed; the labels need a 0 or 1")
     if values.dtype == np.int8 and unobserved.nnz and positive.nnz + unobserved.nnz == shape[0] * shape[1]:
         raise DatasetError("there is no 0, and -1 in an int8 table means not observed; for -1/+1 labels pass Y > 0")
     return LabelMatrix(positive, unobserved)

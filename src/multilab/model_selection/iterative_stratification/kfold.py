@@ -26,7 +26,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
     order : {1, 2}, default 1
         1 balances labels, 2 balances pairs of labels as well.
     random_state : int, RandomState or None, default 0
-        Seed; the same folds on every machine. None: other folds in every call.
+        Seed; the folds are the same on every machine. None gives other folds in every call.
 
     See Also
     --------
@@ -69,7 +69,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         Parameters
         ----------
         X : array-like, sparse or data frame of shape (n, d)
-            Only its number of rows is read; may be None.
+            Only the number of rows is used; may be None.
         y : str, array-like or sparse of shape (n, q) or (n,), or n collections of tags
             Labels, 0 or 1; NaN, or -1 in an int8 matrix, where a label is not observed. Tags such as ``red|blue`` or
             lists; the name of a column of tags if X is a data frame.
@@ -78,7 +78,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         Raises
         ------
         DatasetError
-            Labels other than 0 and 1, another number of rows in X, or more folds than rows.
+            If labels are not 0 and 1, X has another number of rows, or there are more folds than rows.
         """
         labels = labels_of(X, y)
         sizes = fold_sizes(labels.positive.shape[0], self.n_splits)
@@ -114,10 +114,10 @@ def labels_of(X: Any, y: Any) -> LabelMatrix:
     Raises
     ------
     DatasetError
-        There are no labels, labels other than 0 and 1, or another number of rows in X.
+        If there are no labels, labels are not 0 and 1, or X has another number of rows.
     """
     if y is None:
-        raise DatasetError("iterative stratification needs the labels: split(X, y)")
+        raise DatasetError("iterative stratification needs the labels; call split(X, y)")
     if isinstance(y, str) or (hasattr(X, "columns") and isinstance(y, list | tuple)):
         from multilab.datasets.rows_and_labels import labels_by_name, names_columns, rows_of  # they import all readers
 
@@ -126,5 +126,5 @@ def labels_of(X: Any, y: Any) -> LabelMatrix:
     labels = check_label_matrix(y)
     rows = len(X) if X is not None and not hasattr(X, "shape") else None if X is None else X.shape[0]
     if rows not in (None, labels.positive.shape[0]):
-        raise DatasetError(f"X has {rows} rows and y {labels.positive.shape[0]}")
+        raise DatasetError(f"X has {rows} rows but y has {labels.positive.shape[0]}")
     return labels

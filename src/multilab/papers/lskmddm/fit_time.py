@@ -1,4 +1,4 @@
-"""What kMDDM and LSkMDDM cost on all training rows of a data set, the kernel matrix given."""
+"""What kMDDM and LSkMDDM cost on all training rows of a dataset, the kernel matrix given."""
 
 from __future__ import annotations
 
