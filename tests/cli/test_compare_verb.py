@@ -106,6 +106,7 @@ def test_a_second_run_fits_nothing_and_has_the_same_numbers(work, capsys):
     [
         ([], "Missing option '--dataset'"),
         (["--dataset", "scenrio1"], "did you mean 'scenario1'?"),
+        (["--dataset", "scenario1,scenario2"], "multilab train -m dataset=scenario1,scenario2"),
         (["--dataset", "scenario1", "--method", "mlkn"], "did you mean 'mlknn'?"),
         (["--dataset", "scenario1", "--method", ""], "--method is empty"),
         (["--dataset", "scenario1", "--metric", "f1"], "no metric is called 'f1'"),

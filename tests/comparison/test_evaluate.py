@@ -239,6 +239,26 @@ def test_two_models_are_tested_on_the_same_rows():
     assert tests.loc["same", "p"] == 1
 
 
+def test_a_metric_of_ones_own_has_the_values_intervals_and_tests_of_the_same_metric_by_name():
+    def right_cells(Y, decisions):
+        return (decisions == Y).mean()
+
+    models = {"first": P, "other": expit(LOGITS - 1)}
+    own = evaluate(Y, models, metric=right_cells, metrics=["ranking_loss"])
+    named = evaluate(Y, models, metric="hamming_loss", metrics=["ranking_loss"])
+    for name in models:  # with thresholds they differ: those of a function maximise macro F1
+        found, expected = (each.values.set_index(["model", "metric"]).loc[name] for each in (own, named))
+        columns = ["value", "low", "high"]
+        assert found.loc["right_cells", columns].tolist() == pytest.approx(
+            (1 - expected.loc["hamming_loss", ["value", "high", "low"]]).tolist()
+        )
+        assert found.loc["ranking_loss", columns].tolist() == expected.loc["ranking_loss", columns].tolist()
+    columns = ["advantage", "low", "high", "p"]
+    assert own.tests.loc[0, columns].tolist() == pytest.approx(named.tests.loc[0, columns].tolist())
+    assert str(own)
+    assert own.rules["first"] == evaluate(Y, P).rules["scores"]
+
+
 def test_rules_of_other_rows_decide_and_nothing_is_tuned():
     first = evaluate(Y[:120], LOGITS[:120], kind="logits", label_names=LABELS)
     rules = first.rules["scores"]

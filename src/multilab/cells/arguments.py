@@ -13,7 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from multilab.cells.errors import ExperimentError
 from multilab.cells.method import METHOD_KEYS, PREPROCESSING, Method, build
 from multilab.core.messages import closest, unknown_name
-from multilab.metrics import METRICS, MetricError
+from multilab.metrics import ALL_METRICS, METRICS, MetricError
 from multilab.metrics.conventions import resolve
 
 __all__ = ["check_method", "check_metrics"]
@@ -55,7 +55,8 @@ def check_metrics(metrics: Iterable[str], conventions: str = "default") -> None:
     """Refuse a metric or a preset of conventions that does not exist."""
     for name in metrics:
         if str(name).removeprefix("n_skipped_") not in METRICS:
-            raise ExperimentError(unknown_name("metric", name, METRICS))
+            kind = "metric of studies" if name in ALL_METRICS else "metric"  # such as log_loss, for Python only
+            raise ExperimentError(unknown_name(kind, name, METRICS))
     try:
         resolve(conventions)
     except MetricError as error:

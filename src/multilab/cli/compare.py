@@ -79,6 +79,11 @@ def compare(
     from multilab.reports.comparison_page import write_comparison_page
 
     name = named_dataset(dataset, reader)
+    if "," in name:
+        raise ExperimentError(
+            f"--dataset takes one dataset, got {name}; several: `multilab train -m dataset={name} method=...`, then "
+            "`multilab results`"
+        )
     check_dataset(name)
     if metric not in ALL_METRICS:
         raise ExperimentError(unknown_name("metric", metric, ALL_METRICS))

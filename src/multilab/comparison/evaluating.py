@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,8 @@ from multilab.decision.calibrated import beta_coefficients
 from multilab.decision.rules import unit_scores
 from multilab.metrics import bootstrap, bootstrap_difference, per_label
 from multilab.metrics.bootstrap_intervals import label_f1_intervals
-from multilab.metrics.registry import ALL_METRICS, defined
+from multilab.metrics.own_metrics import MetricLike
+from multilab.metrics.registry import ALL_METRICS, Metric, all_defined, defined, title_of
 from multilab.model_selection import IterativeStratifiedKFold
 from multilab.statistics import Leaderboard, holm
 from multilab.statistics.leaderboard import NAMED
@@ -125,7 +126,7 @@ class Evaluation:
         for row in self.gains.itertuples():
             shown = "shown" if row.low > 0 else "not shown to be more than chance"
             lines.append(
-                f"{row.model}: cross-fitted thresholds change {defined(row.metric).title} by {row.gain:+.4f} "
+                f"{row.model}: cross-fitted thresholds change {title_of(row.metric)} by {row.gain:+.4f} "
                 f"({level} of the gain {row.low:+.4f} to {row.high:+.4f}): a gain is {shown}."
             )
         lines += [f"{name}: no thresholds: {reason}." for name, reason in self.left_out.items()]
@@ -134,7 +135,7 @@ class Evaluation:
         for row in self.tests.itertuples():
             verdict = "the difference is significant" if row.differs else "the two are not separated"
             lines.append(
-                f"{row.model} against {row.against}: advantage in {defined(row.metric).title} {row.advantage:+.4f} "
+                f"{row.model} against {row.against}: advantage in {title_of(row.metric)} {row.advantage:+.4f} "
                 f"({level} {row.low:+.4f} to {row.high:+.4f}, p = {row.p_holm:.2g} after Holm's correction): {verdict}."
             )
         return lines
@@ -152,8 +153,8 @@ def evaluate(
     scores: Any,
     *,
     kind: str | Mapping[str, str] = "probabilities",
-    metric: str = "macro_f1",
-    metrics: Iterable[str] = METRICS,
+    metric: MetricLike = "macro_f1",
+    metrics: Iterable[MetricLike] = METRICS,
     rules: DecisionRules | None = None,
     cv: int = 5,
     alpha: float = 0.05,
@@ -177,10 +178,11 @@ def evaluate(
     kind : {"probabilities", "logits", "decisions", "top"} or mapping of str to such, default="probabilities"
         What the scores are. "logits" become probabilities by the logistic function. "top" are the k best labels of each
         row: all of them are assigned, and their scores are 1, 1/2, 1/3, ... in this order.
-    metric : str, default="macro_f1"
-        The first metric. Models are tested by it, and thresholds maximise it if it depends on decisions (otherwise
-        macro F1).
-    metrics : iterable of str
+    metric : str or callable, default="macro_f1"
+        The first metric, by which models are tested: a name, a scorer, or a function ``(Y, decisions)``,
+        ``(Y, scores)`` or ``(Y, probabilities)``, larger is better. Thresholds maximise it if it is macro F1, micro F1,
+        example F1, Hamming loss or subset accuracy, and macro F1 otherwise.
+    metrics : iterable of str or callable
         Further metrics.
     rules : DecisionRules, optional
         Rules that were learned on other rows and decide here. No thresholds are tuned then, and models are called
@@ -271,12 +273,11 @@ class _Model:
     probabilities: bool
     thresholds: Any = np.nan
 
-    def given(self, metric: str) -> Any:
+    def given(self, metric: Metric) -> Any:
         """Return what a metric is computed from; None if the model has no such thing."""
-        needs = defined(metric).needs
-        if needs == "decisions":
+        if metric.needs == "decisions":
             return self.decisions
-        return self.scores if self.probabilities or needs == "scores" else None
+        return self.scores if self.probabilities or metric.needs == "scores" else None
 
 
 def evaluate_tables(
@@ -285,8 +286,8 @@ def evaluate_tables(
     kinds: Sequence[str],
     *,
     names: Sequence[str] | None = None,
-    metric: str = "macro_f1",
-    metrics: Iterable[str] = METRICS,
+    metric: MetricLike = "macro_f1",
+    metrics: Iterable[MetricLike] = METRICS,
     rules: DecisionRules | None = None,
     cv: int = 5,
     alpha: float = 0.05,
@@ -294,9 +295,9 @@ def evaluate_tables(
     random_state: int = 0,
 ) -> Evaluation:
     """Evaluate tables of scores; ``names`` are those of the models, by default of the tables. See :func:`evaluate`."""
-    wanted = tuple(dict.fromkeys([metric, *metrics]))
-    for name in wanted:
-        defined(name)  # refuses an unknown one
+    metrics = [metric, *metrics]
+    wanted = all_defined(metrics)  # refuses an unknown one
+    first = next(iter(wanted.values()))
     names = [table.name for table in tables] if names is None else names
     if len(set(names)) < len(names):
         raise ComparisonError("two models have the same name")
@@ -344,7 +345,7 @@ def evaluate_tables(
     rows = [each for model in models for each in (model, tuned.get(model.name)) if each is not None]
     options: dict[str, Any] = {"level": 1 - alpha, "n_draws": n_draws, "random_state": random_state}
     values = pd.DataFrame(
-        [(row.name, name, *_measured(name, Y, row, options)) for row in rows for name in wanted],
+        [(row.name, name, *_measured(each, Y, row, options)) for row in rows for name, each in wanted.items()],
         columns=["model", "metric", "value", "low", "high"],
     )
     labels = {row.name: _label_table(Y, row, label_names, options) for row in rows}
@@ -353,7 +354,7 @@ def evaluate_tables(
         values[["model", "metric", "value"]]
         .rename(columns={"model": "method"})
         .assign(dataset="", split=0)[["dataset", "split", "method", "metric", "value"]],
-        wanted,
+        metrics,
         tuple(row.name for row in rows),
         [],
         summed([table[counts].assign(method=name) for name, table in labels.items()]),
@@ -362,7 +363,7 @@ def evaluate_tables(
         untuned={model.name: name for name, model in tuned.items()},
     )
     gains = [
-        (name, objective, *_difference(objective, Y, model, base, options))
+        (name, objective, *_difference(defined(objective), Y, model, base, options))
         for name, model in tuned.items()
         for base in models
         if base.name == name
@@ -370,7 +371,7 @@ def evaluate_tables(
     return Evaluation(
         board,
         values,
-        _tests(models, tuned, metric, Y, options, alpha),
+        _tests(models, tuned, first, Y, options, alpha),
         pd.DataFrame(gains, columns=["model", "metric", "gain", "low", "high", "p"]),
         pd.DataFrame(calibration, columns=["model", "scores", "metric", "value"]),
         labels,
@@ -475,25 +476,30 @@ def _label_table(Y: Any, row: _Model, label_names: Sequence[str], options: Mappi
     return table
 
 
-def _measured(metric: str, Y: Any, row: _Model, options: Mapping[str, Any]) -> tuple[float, float, float]:
+def _measured(metric: Metric, Y: Any, row: _Model, options: Mapping[str, Any]) -> tuple[float, float, float]:
     """Return a metric with its interval; NaN where the model has no such scores, or there is no interval."""
     given = row.given(metric)
     if given is None:
         return np.nan, np.nan, np.nan
-    value = float(ALL_METRICS[metric].function(Y, given))
-    drawn = defined(metric).needs == "decisions" or Y.shape[0] * Y.shape[1] * options["n_draws"] <= _DRAWN_CELLS
+    value = float(metric.function(Y, given))
+    drawn = metric.needs == "decisions" or Y.shape[0] * Y.shape[1] * options["n_draws"] <= _DRAWN_CELLS
     if np.isnan(value) or not drawn:
         return value, np.nan, np.nan
-    interval = bootstrap(metric, Y, given, **options)
+    interval = bootstrap(_drawn(metric), Y, given, **options)
     return value, interval.low, interval.high
 
 
+def _drawn(metric: Metric) -> str | Callable[..., float]:
+    """Return what a bootstrap takes: the name of a metric, whose counts it draws, or a function of one's own."""
+    return metric.name if ALL_METRICS.get(metric.name) is metric else metric.function
+
+
 def _difference(
-    metric: str, Y: Any, first: _Model, second: _Model, options: Mapping[str, Any]
+    metric: Metric, Y: Any, first: _Model, second: _Model, options: Mapping[str, Any]
 ) -> tuple[float, float, float, float]:
     """Return by how much the first model is better, with interval and p value."""
-    found = bootstrap_difference(metric, Y, first.given(metric), second.given(metric), **options)
-    if defined(metric).direction == "max":
+    found = bootstrap_difference(_drawn(metric), Y, first.given(metric), second.given(metric), **options)
+    if metric.direction == "max":
         return found.value, found.low, found.high, found.p
     return -found.value, -found.high, -found.low, found.p
 
@@ -501,7 +507,7 @@ def _difference(
 def _tests(
     models: Sequence[_Model],
     tuned: Mapping[str, _Model],
-    metric: str,
+    metric: Metric,
     Y: Any,
     options: Mapping[str, Any],
     alpha: float,
@@ -511,12 +517,12 @@ def _tests(
     first = models[0]
     for other in models[1:]:
         pairs = [(other, first)]
-        if defined(metric).needs == "decisions" and {other.name, first.name} <= set(tuned):
+        if metric.needs == "decisions" and {other.name, first.name} <= set(tuned):
             pairs.append((tuned[other.name], tuned[first.name]))
         for model, against in pairs:
             if model.given(metric) is not None and against.given(metric) is not None:
                 found = _difference(metric, Y, model, against, options)
-                rows.append([model.name, against.name, metric, *found])
+                rows.append([model.name, against.name, metric.name, *found])
     table = pd.DataFrame(rows, columns=["model", "against", "metric", "advantage", "low", "high", "p"])
     table["p_holm"] = holm(table["p"].tolist()) if len(table) else []
     return table.assign(differs=table["p_holm"].astype(float) <= alpha)

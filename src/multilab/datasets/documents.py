@@ -68,6 +68,8 @@ def read_json(path: PathLike, reading: Reading, limits: Limits, text_columns: Co
         if escaped:
             _refuse_half_characters(row, path, line)
         for name, cell in row.items():
+            if not name.strip():
+                raise DatasetError("an entry has no name: name it, or remove it", path, line)
             if isinstance(cell, dict):
                 raise DatasetError(f"'{excerpt(name)}' is an object; flatten or remove it", path, line)
         names |= dict.fromkeys(row)

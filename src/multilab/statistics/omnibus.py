@@ -100,7 +100,9 @@ def iman_davenport(chi2: float, n: int, k: int, alpha: float = 0.05) -> Friedman
 
     Notes
     -----
-    R. L. Iman and J. M. Davenport (1980), Approximations of the critical region of the Friedman statistic.
+    R. L. Iman and J. M. Davenport (1980), Approximations of the critical region of the Friedman statistic. If all
+    datasets rank the methods alike, F is infinite and p is that of k! equally likely rankings on each dataset,
+    ``k! ** (1 - n)``.
 
     Examples
     --------
@@ -115,6 +117,6 @@ def iman_davenport(chi2: float, n: int, k: int, alpha: float = 0.05) -> Friedman
         chi2=float(chi2),
         chi2_p=float(stats.chi2.sf(chi2, df1)),
         F=float(F),
-        p=0.0 if math.isinf(F) else float(stats.f.sf(F, df1, df2)),
+        p=math.exp((1 - n) * math.lgamma(k + 1)) if math.isinf(F) else float(stats.f.sf(F, df1, df2)),
         F_crit=f_critical(n, k, alpha),
     )
