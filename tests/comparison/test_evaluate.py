@@ -102,6 +102,24 @@ def test_files_of_all_layouts_are_matched_by_name(folder):
             assert found.tolist() == [[true[row, label] for label in reference.labels] for row in reference.ids]
 
 
+def test_labels_that_several_files_name_are_labels_once(folder):
+    truth = read_truth(folder / "films.csv", id_column="film", tags="genres")
+    one, two = (read_scores(folder / name) for name in list(files(folder))[:2])
+    assert sorted(LABELS) == list(in_order_of(truth, [one, two])[0].labels)
+
+
+@pytest.mark.parametrize("ending", ["_probability", "_score"])
+def test_files_with_decisions_and_scores_are_read_by_kind(folder, ending):
+    decided = frame((P >= 0.3).astype(int))
+    both = pd.concat([decided, pd.DataFrame(P, columns=LABELS).add_suffix(ending)], axis=1)
+    both.to_csv(folder / "predicted.csv", index=False)
+    truth = read_truth(folder / "films.csv", id_column="film", tags="genres")
+    for kind, cells in (("decisions", by_hand(P >= 0.3)), ("probabilities", by_hand(P))):
+        reference, (values,), _ = in_order_of(truth, [read_scores(folder / "predicted.csv", kind)])
+        expected = [[cells[row, label] for label in reference.labels] for row in reference.ids]
+        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+
+
 def test_lists_of_the_best_labels_are_decisions_with_ranks(folder):
     best = np.argsort(-P, axis=1)[:, :2]
     lists = [[LABELS[j] for j in row] for row in best]

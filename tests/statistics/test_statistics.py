@@ -349,11 +349,14 @@ def test_small_tables_give_notes_instead_of_errors():
         assert Comparison.from_dict(json.loads(canonical_json(result.to_dict()))) == result
 
 
-def test_three_datasets_that_agree_give_an_infinite_f():
+def test_datasets_that_agree_give_an_infinite_f_and_the_probability_of_equal_rankings():
     table = pd.DataFrame(np.arange(12).reshape(3, 4), columns=list("abcd"))
     result = compare_methods(table, "min")
     assert math.isinf(result.F)
-    assert (result.p, result.rejected) == (0.0, True)
+    assert result.p == pytest.approx(1 / 24**2)
+    assert result.rejected
+    few = compare_methods(table.iloc[:2, :2], "min")
+    assert (few.F, few.p, few.rejected) == (math.inf, pytest.approx(0.5), False)
     assert any("infinite" in note for note in result.notes)
     assert result.to_dict()["F"] == "inf"
     assert Comparison.from_dict(result.to_dict()) == result

@@ -180,6 +180,7 @@ def read_scores(
         CSV, TSV or Parquet with a column per label; or with the column ``label``, optionally ``score``, and a line per
         row and label; or, for the kind "top", with one column of lists such as ``war|love``, the best label first. An
         npz holds one matrix, dense or as `scipy.sparse.save_npz` writes it, and optionally ``ids`` and ``labels``.
+        A file of `multilab predict` or `multilab decide` has decisions and scores; those of the kind are read.
     kind : {"probabilities", "logits", "decisions", "top"}, default="probabilities"
     id_column, separator
         As for `read_truth`.
@@ -207,7 +208,7 @@ def read_scores(
             table = _of_lists(str(path), ids, _split(path, frame.iloc[:, 0], separator), ranked=True)
         else:
             spare = None if ids is not None else _spare_column(frame)
-            table = replace(_numbers(path, frame, ids), spare=spare)
+            table = replace(_numbers(path, _predicted(frame, kind), ids), spare=spare)
     return _checked(table, kind)
 
 
@@ -279,8 +280,8 @@ def in_order_of(truth: LabelTable, tables: Sequence[LabelTable]) -> tuple[LabelT
             if names is not None and names.has_duplicates:
                 raise ComparisonError(f"{table.name}: {what} {_shown(names[names.duplicated()])} occurs twice")
     if truth.open_ended and truth.labels is not None:
-        more = [name for table in tables if table.labels is not None for name in table.labels]
-        labels = truth.labels.union(pd.Index(more, dtype=object), sort=True)
+        more = {name for table in tables if table.labels is not None for name in table.labels}
+        labels = truth.labels.union(pd.Index(list(more), dtype=object), sort=True)
         truth = replace(truth, values=_columns(truth, truth.labels.get_indexer(labels)), labels=labels)
     values, notes = [], []
     for table in tables:
@@ -434,6 +435,16 @@ def _read_frame(
             raise ComparisonError(f"{path}: {unknown_name('column', id_column, frame)} (--id)")
         return frame, None
     return frame.drop(columns=name), pd.Index(frame[name].map(str), dtype=object)
+
+
+def _predicted(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the decisions or the scores of a table that has a column of each per label; any other table as it is."""
+    for ending in ("_probability", "_score"):
+        labels = [name for name in frame if f"{name}{ending}" in frame]
+        scores = [f"{name}{ending}" for name in labels]
+        if labels and set(frame) == {*labels, *scores}:
+            return frame[labels] if kind == "decisions" else frame[scores].set_axis(labels, axis=1)
+    return frame
 
 
 def _read_npz(path: Path, id_column: str | None) -> LabelTable:

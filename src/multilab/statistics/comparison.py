@@ -51,7 +51,7 @@ class Comparison:
         Friedman's statistic and p; Iman and Davenport's F, its critical value and p. ``F`` is infinite when
         all datasets rank the methods alike.
     rejected : bool or None
-        Whether ``p < alpha``, that is ``F > F_crit``: some methods differ.
+        Whether ``p < alpha``: some methods differ.
     q_nemenyi, cd_nemenyi, q_bonferroni_dunn, cd_bonferroni_dunn : float or None
         Quantiles and critical differences of average ranks.
     groups : tuple of tuple of str
