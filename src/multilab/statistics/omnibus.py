@@ -117,6 +117,6 @@ def iman_davenport(chi2: float, n: int, k: int, alpha: float = 0.05) -> Friedman
         chi2=float(chi2),
         chi2_p=float(stats.chi2.sf(chi2, df1)),
         F=float(F),
-        p=math.exp((1 - n) * math.lgamma(k + 1)) if math.isinf(F) else float(stats.f.sf(F, df1, df2)),
+        p=1 / math.factorial(k) ** (n - 1) if math.isinf(F) else float(stats.f.sf(F, df1, df2)),
         F_crit=f_critical(n, k, alpha),
     )
