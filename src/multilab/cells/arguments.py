@@ -15,6 +15,7 @@ from multilab.cells.method import METHOD_KEYS, PREPROCESSING, Method, build
 from multilab.core.messages import closest, unknown_name
 from multilab.metrics import METRICS, MetricError
 from multilab.metrics.conventions import resolve
+from multilab.metrics.registry import unknown_standard
 
 __all__ = ["check_method", "check_metrics"]
 
@@ -55,7 +56,7 @@ def check_metrics(metrics: Iterable[str], conventions: str = "default") -> None:
     """Refuse a metric or a preset of conventions that does not exist."""
     for name in metrics:
         if str(name).removeprefix("n_skipped_") not in METRICS:
-            raise ExperimentError(unknown_name("metric", name, METRICS))
+            raise ExperimentError(unknown_standard(name))
     try:
         resolve(conventions)
     except MetricError as error:
