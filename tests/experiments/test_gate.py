@@ -276,7 +276,7 @@ def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
 
 @pytest.mark.slow
 def test_the_gate_lists_by_how_much_methods_beat_the_constant_predictor_on_request(copy, clean):
-    run = gate(copy, "--method", "mlknn,br", "--store", str(copy / "cells"), "--verbose")
+    run = gate(copy, "--method", "mlknn,br", "--verbose")
     assert run.returncode == 0, run.stdout + run.stderr
     header = run.stdout.splitlines().index(
         "ranking loss of the constant predictor minus that of the method (larger is better):"
@@ -284,6 +284,13 @@ def test_the_gate_lists_by_how_much_methods_beat_the_constant_predictor_on_reque
     rows = [line.split()[:3] for line in run.stdout.splitlines()[header + 1 : header + 3]]
     assert [row[:2] for row in rows] == [["mlknn", "digit-segments"], ["br", "digit-segments"]]
     assert all(0.1 < float(gain) < 0.5 for _, _, gain in rows)
+
+
+def test_the_gate_refuses_a_store_that_has_the_cells(copy, clean):
+    run = gate(copy, "--method", "br", "--store", str(copy / "cells"))
+    assert run.returncode == 2
+    assert "gate passed" not in run.stdout
+    assert "name a new folder" in run.stderr
 
 
 def test_every_planted_fault_has_its_line_in_the_code(checkout):
@@ -370,7 +377,7 @@ def test_only_a_complete_run_becomes_the_reference(copy, clean, tmp_path):
     text = path.read_text()
     path.write_text(text.replace("\nk: 10", "\nk: 100000"))  # more neighbours than there are rows
     try:
-        run = gate(copy, "--accept", str(tmp_path), "--store", str(copy / "cells"))
+        run = gate(copy, "--accept", str(tmp_path))
     finally:
         path.write_text(text)
     assert run.returncode == 1, run.stdout + run.stderr

@@ -13,8 +13,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from multilab.cells.errors import ExperimentError
 from multilab.cells.method import METHOD_KEYS, PREPROCESSING, Method, build
 from multilab.core.messages import closest, unknown_name
-from multilab.metrics import ALL_METRICS, METRICS, MetricError
+from multilab.metrics import METRICS, MetricError
 from multilab.metrics.conventions import resolve
+from multilab.metrics.registry import unknown_standard
 
 __all__ = ["check_method", "check_metrics"]
 
@@ -55,8 +56,7 @@ def check_metrics(metrics: Iterable[str], conventions: str = "default") -> None:
     """Refuse a metric or a preset of conventions that does not exist."""
     for name in metrics:
         if str(name).removeprefix("n_skipped_") not in METRICS:
-            kind = "metric of studies" if name in ALL_METRICS else "metric"  # such as log_loss, for Python only
-            raise ExperimentError(unknown_name(kind, name, METRICS))
+            raise ExperimentError(unknown_standard(name))
     try:
         resolve(conventions)
     except MetricError as error:

@@ -97,7 +97,9 @@ class Store:
     def find(self, start: str) -> str:
         """Return the one key that begins with ``start``."""
         hits = [p.name for p in self.root.glob(f"{start}*") if p.is_dir() and not p.name.startswith(".")]
-        if len(hits) != 1:
+        if not hits:
+            raise ExperimentError(f"no cell of {self.root} begins with {start!r}; `multilab store list` lists them")
+        if len(hits) > 1:
             raise ExperimentError(f"{len(hits)} cells of {self.root} begin with {start!r}; give more digits")
         return hits[0]
 

@@ -12,7 +12,6 @@ from multilab.cells.errors import ExperimentError
 from multilab.cli.files import named_dataset, reader_options
 from multilab.cli.options import CONVENTIONS, DATASET, METHOD, METRIC, PROTOCOL
 from multilab.core import MultilabError, conf_dir
-from multilab.core.messages import unknown_name
 
 if TYPE_CHECKING:
     from multilab.cells.inventory import ResultRow
@@ -73,11 +72,11 @@ def results(
 
 
 def _check_metrics(text: str | None) -> None:
-    from multilab.metrics import METRICS
+    from multilab.metrics.registry import METRICS, unknown_standard
 
     for name in text.split(",") if text else ():
         if name not in METRICS:
-            raise ExperimentError(unknown_name("metric", name, METRICS))
+            raise ExperimentError(unknown_standard(name))
 
 
 def _default_metrics(rows: list[ResultRow]) -> list[str]:

@@ -17,7 +17,6 @@ from multilab.cells.errors import ExperimentError
 from multilab.cli.files import named_dataset
 from multilab.cli.options import CELL, DATASET, METHOD, METRIC, STUDY, engine_options
 from multilab.core import MultilabError
-from multilab.core.messages import unknown_name
 from multilab.core.text import excerpt, visible
 
 if TYPE_CHECKING:
@@ -60,10 +59,10 @@ def list_cells(dataset: str | None, method: str | None, status: str | None, metr
     from multilab.cells.inventory import Inventory, note_earlier, protocol_text
     from multilab.cells.progress import ProgressBar
     from multilab.cells.store import Store
-    from multilab.metrics import METRICS
+    from multilab.metrics.registry import METRICS, unknown_standard
 
     if metric not in METRICS:
-        raise ExperimentError(unknown_name("metric", metric, METRICS))
+        raise ExperimentError(unknown_standard(metric))
     results = Store()
     inventory, total, count = Inventory(results), 0, 0
     cells = list(inventory.cells(named_dataset(dataset or "*", {}), method or "*"))

@@ -16,11 +16,12 @@ from multilab.cells.execute import run_cells
 from multilab.cells.method import Method
 from multilab.cells.progress import ProgressBar, print_warnings
 from multilab.cells.store import Store
-from multilab.core.messages import printable, unknown_name
+from multilab.core.messages import printable
 from multilab.core.shell import command
 from multilab.experiments.compose import metric_names, run_jobs, settings_of
 from multilab.experiments.publish import dataset_source, flat_params, run_tags
 from multilab.metrics import METRICS
+from multilab.metrics.registry import unknown_standard
 from multilab.models.champions import challenge, settings_cells
 from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import evaluated, fitted_model
@@ -78,7 +79,7 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
     if options.chars:
         settings["chars"] = True
     if options.metric is not None and options.metric not in METRICS:
-        raise DeploymentError(f"metric: {unknown_name('metric', options.metric, METRICS)}")
+        raise DeploymentError(f"metric: {unknown_standard(options.metric)}")
     _check_output(options)
     check_method(Method.from_mapping(settings["method"], settings["mapping"]), bool(settings["tune"]))
     cells, store = settings_cells(settings), Store()

@@ -226,9 +226,17 @@ def kept_where_same(values: Mapping[str, float], committed: Mapping[str, float])
     }
 
 
-def _run(study: Study, cells: list[Any], folder: str, title: str) -> tuple[Any, dict[str, str]]:
-    """Run cells in the gate's store, within the limits of the study; return it, and the reasons of failed cells."""
+def _run(
+    study: Study, cells: list[Any], folder: str, title: str, reads: Sequence[Any] = ()
+) -> tuple[Any, dict[str, str]]:
+    """Run cells, and those that they read, in the gate's store, within the limits of the study.
+
+    Return the store, and the reasons of failed cells.
+    """
     store = Store(folder)
+    if stored := sum(store.has(cell.key) for cell in cells):
+        raise ExperimentError(f"{folder} has {stored} of the {len(cells)} cells; to recompute them, name a new folder")
+    cells = [*reads, *cells]
     failed = run_cells(cells, store, progress=ProgressBar(f"gate: {title}"), limits=study.limits)
     counts, warned = count_warnings([cell.key for cell in cells], store)
     if warned:
@@ -252,7 +260,7 @@ def recompute_study(
     cells = [cell for method in chosen for cell in (*study_cells(study, method), *gate_case_cells(study, method))]
     wanted = {read.key for cell in cells for read in cell.reads}
     reads = [cell for cell in base_score_cells(study) if cell.key in wanted]
-    store, failed = _run(study, [*reads, *cells], folder, study.name)
+    store, failed = _run(study, cells, folder, study.name, reads)
     done = [cell for cell in cells if store.has(cell.key)]
     computed = fingerprints(done, store)
     weak = _no_better_than_constant(study, chosen, done, store, verbose)

@@ -32,9 +32,9 @@ from multilab.cells.running import estimator_of_cell
 from multilab.cells.seeds import seed_for
 from multilab.cells.settings import OPTUNA_IN_KEYS, Tuning
 from multilab.core import declared_versions, json_digest, major_minor
-from multilab.core.messages import unknown_name
 from multilab.experiments.trials import ended_trials, open_database, open_journal
 from multilab.metrics import METRICS, score_all
+from multilab.metrics.registry import unknown_standard
 
 __all__ = ["SearchResult", "default_trial", "distributions", "search", "search_name"]
 
@@ -102,7 +102,7 @@ def search(
         Name of the Optuna study; default: the digest of what decides the sequence of trials.
     """
     if tuning.metric not in METRICS:
-        raise ExperimentError(f"tune.metric: {unknown_name('metric', tuning.metric, METRICS)}")
+        raise ExperimentError(f"tune.metric: {unknown_standard(tuning.metric)}")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     method, name = cell.method, name or _study_name(cell, tuning)
     space = distributions(method)

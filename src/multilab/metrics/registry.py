@@ -327,6 +327,13 @@ def find_metric(name: str) -> Metric | None:
     return _STANDARD.get(name) or paper_metrics().get(name)
 
 
+def unknown_standard(name: str) -> str:
+    """Return one line for a name that is not in :data:`METRICS`."""
+    if name in _ALL:
+        return f"{name!r} is not computed for studies and stored results; there are: {', '.join(_STANDARD)}"
+    return unknown_name("metric", name, _STANDARD)
+
+
 @functools.cache
 def paper_metrics() -> Mapping[str, Metric]:
     """Return the metrics that papers define in their ``metrics.py``; a study computes those that it lists.

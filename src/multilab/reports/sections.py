@@ -26,6 +26,7 @@ _FILES = {
     "scores.csv.gz": "every score: data set, split, method, metric, value; columns of variants are METHOD-VARIANT",
     "statistics.json.gz": "by metric: ranks, Friedman, Nemenyi, signed-rank tests of all pairs (Wilcoxon with Holm, "
     "Bayesian); statistics-VARIANT.json.gz the same within a variant",
+    "keys.csv": "first digits of the key of every cell, in the order of the splits",
     "measured.csv": "seconds, memory and size of every cell",
     "tuned.csv": "what the searches chose on every split",
     "labels.csv": "counts of the decisions by label",
