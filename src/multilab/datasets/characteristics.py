@@ -159,7 +159,7 @@ def content_digest(data: Any, codes: Any = None) -> str:
     codes : ndarray of shape (n, m), optional
         Those of a table, see `multilab.datasets.frames.codes_of`, if they are there already.
     """
-    X = data.X if codes is None else codes
+    X: Any = data.X if codes is None else codes
     X = codes_of(X) if isinstance(X, pd.DataFrame) else X
     digest = data_digest(X, data.Y, data.feature_names, data.label_names)
     if data.kinds is not None:
@@ -184,7 +184,7 @@ def id_like(raw: RawData, codes: Any = None) -> list[str]:
     in at least ten rows, its integers are all different and either without a gap or in order; or when it is
     nominal with a different value in every row.
     """
-    X = raw.X if codes is None else codes
+    X: Any = raw.X if codes is None else codes
     X = codes_of(X) if isinstance(X, pd.DataFrame) else X
     n = X.shape[0]
     by_column = X.tocsc() if sp.issparse(X) else X
