@@ -82,6 +82,7 @@ def content(reports):
     return read_json(reports / "arena" / "leaderboard.json.gz")
 
 
+@pytest.mark.slow
 def test_all_results_are_one_table(reports):
     table = pd.read_parquet(reports / "arena" / "results.parquet").set_index(["set", "split", "method", "metric"])
     rows = 0

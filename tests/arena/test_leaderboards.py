@@ -351,6 +351,7 @@ def content():
     return arena_leaderboard(tracks, facts, {"m0": {"title": "M"}}, [], costs=costs, rating=_rate, anchor="m1")
 
 
+@pytest.mark.slow
 def test_the_file_is_the_same_on_a_rerun(content):
     tracks, facts = _tracks()
     again = arena_leaderboard(tracks, facts, {"m0": {"title": "M"}}, [], rating=_rate, anchor="m1")

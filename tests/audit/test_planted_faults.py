@@ -15,6 +15,7 @@ RISK = 1e-4
 """How often a sample of an audit that just reaches the goal may miss the bound."""
 
 
+@pytest.mark.slow
 def test_a_sample():
     """The bounds are what an audit with a recall and a precision of 95 % reaches with probability 1 - RISK."""
     result = measure(per_kind=2, clean=8, seed=7)

@@ -283,6 +283,7 @@ def test_python_the_command_line_and_http_give_equal_answers(store, capsys):
     assert refused.value.status == 400
 
 
+@pytest.mark.slow
 def test_a_forest_gets_the_most_frequent_words_and_its_model_too(store, monkeypatch):
     """5,000 rows of 50,000 words take 2 GB in a method that makes its features dense."""
     monkeypatch.setattr(feature_columns, "DENSE_TERMS", 4)

@@ -114,6 +114,7 @@ def test_a_store_that_workers_share_is_filled_by_them(engine, tmp_path, monkeypa
     assert len(Store().finished()) == 3 * 5
 
 
+@pytest.mark.slow
 def test_failures_come_back_with_their_records(engine, tmp_path):
     store, cells = Store(tmp_path), [*cells_of("failing", "near_0"), cells_of("deadly")[0]]
     with using(engine):
@@ -129,6 +130,7 @@ def test_failures_come_back_with_their_records(engine, tmp_path):
     assert len(failures(store.root)) == 4
 
 
+@pytest.mark.slow
 def test_what_reads_a_failed_cell_fails_with_its_reason(engine, tmp_path):
     store = Store(tmp_path)
     (cell, *_) = cells_of("stack_0")

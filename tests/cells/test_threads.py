@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from multilab.cells import fit_costs
 from multilab.cells.environment import environment
 
@@ -48,6 +50,7 @@ print(json.dumps([store.arrays(cell.key)["learned_threads_"].tolist(), store.rec
 """
 
 
+@pytest.mark.slow
 def test_the_first_cell_of_a_process_has_one_thread_in_every_pool(tmp_path):
     (tmp_path / "probe.py").write_text(PROBE)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])

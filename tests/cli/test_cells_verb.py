@@ -55,6 +55,7 @@ def key_of(protocol="kfold3", split=0, **params):
     return Cell("train", part, load_method("mlknn").with_params(params)).key
 
 
+@pytest.mark.slow
 def test_list_has_settings_protocol_date_score_and_size(store, capsys):
     lines = cells(capsys, "list", "--method", "mlknn").out.splitlines()
     line = next(line for line in lines if line.startswith(key_of(k=3)[:12]))

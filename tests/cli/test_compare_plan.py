@@ -119,6 +119,7 @@ def holes(tmp_path, monkeypatch):
     return "holes"
 
 
+@pytest.mark.slow
 def test_every_method_of_the_portfolio_learns_from_missing_labels_or_is_left_out_by_name(holes, capsys):
     refs = split_refs(holes, {"kfold": 2, "stratify": 1, "seed": 0})
     chosen = load_portfolio().select(None)

@@ -91,6 +91,7 @@ def test_runs_that_mlflow_did_not_get_are_published_later(work, tmp_path, capsys
     assert "MLflow experiment runs: 3 created" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_second_run_fits_nothing_and_has_the_same_numbers(work, capsys):
     before = {path.name: path.stat().st_mtime_ns for path in (work.parents[2] / "cells").glob("[0-9a-f]*")}
     scores = (work / "scores.csv").read_bytes()
@@ -269,6 +270,7 @@ def unlearnable(request, tmp_path_factory):
     return root, name, prefix + label, printed.getvalue()
 
 
+@pytest.mark.slow
 def test_guarded_thresholds_assign_an_unlearnable_label_as_often_as_it_occurs(unlearnable, monkeypatch):
     root, name, label, printed = unlearnable
     monkeypatch.chdir(root)
@@ -318,6 +320,7 @@ def test_guarded_thresholds_assign_an_unlearnable_label_as_often_as_it_occurs(un
     assert not over_assigned([label], [assigned / len(data.Y)], [frequency])
 
 
+@pytest.mark.slow
 def test_fit_has_the_guard_in_the_folds_and_in_the_model(unlearnable, monkeypatch, capsys):
     root, name, label, _ = unlearnable
     monkeypatch.chdir(root)

@@ -156,6 +156,7 @@ def test_a_name_in_two_folders_is_refused(folder, capsys, monkeypatch):
         load("mine")
 
 
+@pytest.mark.slow
 def test_new_rows_are_read_and_imputed_as_the_card_says(tmp_path, monkeypatch, capsys):
     """A file without a hole, without names and with decimal commas: a model of it reads new rows alike."""
     monkeypatch.chdir(tmp_path)

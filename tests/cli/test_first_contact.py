@@ -110,6 +110,7 @@ else:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.slow
 def test_a_model_is_saved_and_loaded_with_skops_alone(core):
     """An absent Hydra must not read as a foreign type."""
     code = """
@@ -120,6 +121,7 @@ assert SavedModel.load("songs").predict_frame(new).iloc[:, :3].values.tolist() =
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.slow
 def test_the_core_install_runs_the_python_of_getting_started(core, checkout):
     blocks = re.findall(r"```python\n(.*?)```", (checkout / "docs" / "getting-started.md").read_text(), flags=re.S)
     result = core(next(block for block in blocks if "datasets.load" in block))

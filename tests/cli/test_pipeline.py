@@ -322,6 +322,7 @@ def test_files_of_a_data_set_are_fetched_tracked_pulled_and_restored(tmp_path):
     assert (other.root / "data/prepared/tiny/X.npy").is_file()
 
 
+@pytest.mark.slow
 def test_cells_of_a_report_that_are_nowhere_are_fitted_again(lab):
     before = (lab.root / "reports/quick/keys.csv").read_bytes()
     kept = packs(lab)
@@ -499,6 +500,7 @@ def test_queued_experiments_run_the_code_of_their_commit_in_the_store_of_the_rep
     assert {"ML-kNN (five) on scenario1", "ML-kNN (five) on scenario2"} < titles(lab)
 
 
+@pytest.mark.slow
 def test_the_page_is_rebuilt_from_the_committed_files_alone(lab, tmp_path):
     import shutil
 

@@ -140,6 +140,7 @@ def leaves(content, at=""):
             yield f"{at}{key}", value
 
 
+@pytest.mark.slow
 def test_every_listed_parameter_can_be_set_by_dvc(tmp_path, monkeypatch):
     """A value that is set to itself leaves the settings; floats such as 1e-05 stay numbers."""
     pytest.importorskip("dvc")

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from multilab.cells import progress
+from multilab.cells.errors import ExperimentError
 from multilab.cells.progress import ProgressBar, StageLine
 
 
@@ -55,13 +56,17 @@ def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys
     from multilab.cells.store import Store
     from multilab.experiments import gate
 
-    store = Store(tmp_path)
+    def compute(*_, **__):
+        messages = {"a": ["ConvergenceWarning: stopped early", "UserWarning: other"], "b": []}
+        for letter, warnings in messages.items():
+            categories = [warning.partition(":")[0] for warning in warnings]
+            Store(tmp_path).write(letter * 64, {}, {"warnings": warnings, "warning_categories": categories}, "")
+        return {}
+
     cells = [SimpleNamespace(key=letter * 64) for letter in "ab"]
-    messages = {"a": ["ConvergenceWarning: stopped early", "UserWarning: other"], "b": []}
-    for letter, warnings in messages.items():
-        categories = [warning.partition(":")[0] for warning in warnings]
-        store.write(letter * 64, {}, {"warnings": warnings, "warning_categories": categories}, "")
-    monkeypatch.setattr(gate, "run_cells", lambda *_, **__: {})
+    monkeypatch.setattr(gate, "run_cells", compute)
     gate._run(SimpleNamespace(limits=None), cells, str(tmp_path), "quick")
     line = "warnings in 1 of 2 cells (ConvergenceWarning 1, UserWarning 1); --store FOLDER keeps their records\n"
     assert capsys.readouterr().out == line
+    with pytest.raises(ExperimentError, match="2 of the 2 cells"):  # it would compare what is stored
+        gate._run(SimpleNamespace(limits=None), cells, str(tmp_path), "quick")

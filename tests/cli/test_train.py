@@ -78,6 +78,7 @@ def test_a_stored_run_reads_each_file_once_and_evaluates_nothing(counts):
     assert set(second.values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_stored_run_imports_no_tracking_search_or_plots(tmp_path, monkeypatch):
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     assert main(RUN) == 0

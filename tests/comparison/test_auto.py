@@ -77,6 +77,7 @@ def bags(n, seed):
     return X.astype(float), Y
 
 
+@pytest.mark.slow
 def test_a_bag_of_words_is_the_same_dense_and_sparse_and_a_year_beside_it_ruins_nothing():
     (X, Y), (new, truth) = bags(400, 0), bags(300, 1)
     dense, sparse = (quick(budget_fits=6).fit(rows, Y) for rows in (X, sp.csr_array(X)))
@@ -179,6 +180,7 @@ def test_a_file_or_a_frame_of_any_library_is_predicted_and_scored(fitted, kind, 
     assert fitted.score(TABLES[kind](other), "moods") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Arrow", "polars", "CSV", "Parquet"])
 def test_a_model_of_a_file_or_of_any_frame_is_that_of_the_frame(table, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -257,6 +259,7 @@ def answer(server, content):
     return json.loads(sent[1]["body"])
 
 
+@pytest.mark.slow
 def test_matrices_dense_and_sparse_are_saved_too(tmp_path):
     rng = np.random.default_rng(0)
     X = np.maximum(rng.normal(size=(80, 5)), 0)
@@ -279,6 +282,7 @@ def test_a_frame_with_a_column_of_vectors_is_saved_too(tmp_path):
     np.testing.assert_array_equal(saved, model.predict_proba(frame))
 
 
+@pytest.mark.slow
 def test_missing_labels_are_learned_from_or_the_method_is_left_out(table):
     Y = pd.DataFrame({tag: table["tags"].str.contains(tag).astype(float) for tag in WORDS})
     Y.iloc[::7, 0] = np.nan
@@ -288,6 +292,7 @@ def test_missing_labels_are_learned_from_or_the_method_is_left_out(table):
     assert "cannot learn from missing labels" in board.loc["erf_pct", "reason"]
 
 
+@pytest.mark.slow
 def test_weights_reach_fits_decisions_and_the_metric_and_a_row_of_weight_0_is_absent(table):
     weighted = table.assign(weight=np.arange(120) % 3)
     present = weighted["weight"] > 0
@@ -321,6 +326,7 @@ def test_a_label_is_assigned_too_often_by_the_weights_of_the_rows(tmp_path):
     assert rate.loc["b"].to_dict() == {"observed": 10, "count": 3, "predicted": 9}
 
 
+@pytest.mark.slow
 def test_groups_stay_on_one_side_of_every_fold():
     rng = np.random.default_rng(0)
     patient = np.repeat(np.arange(30), 4)
@@ -425,6 +431,7 @@ def test_a_limit_of_time_holds_when_a_method_does_not_end(table, monkeypatch):
     assert model.predict(table).shape == (120, 3)
 
 
+@pytest.mark.slow
 def test_without_time_for_a_model_there_is_one_line(table, monkeypatch):
     with_sleepers(monkeypatch, first=True)
     monkeypatch.setattr(auto, "_GRACE", 2.0)
@@ -442,6 +449,7 @@ def test_a_limit_that_is_over_before_the_first_fit_still_ends_with_a_model(n):
     assert (model.predict(new) == truth).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_a_dropped_column_is_no_feature_and_is_copied_to_the_predictions(table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with_id = table.assign(ticket=[f"T-{k}" for k in range(len(table))])

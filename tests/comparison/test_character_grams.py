@@ -53,6 +53,7 @@ def test_words_have_the_same_columns_with_n_grams_beside_them_and_without(monkey
     assert (with_grams.transform(rows)[:, columns] != words.transform(rows)).nnz == 0
 
 
+@pytest.mark.slow
 def test_n_grams_are_chosen_where_they_help(three, tmp_path):
     table, new = endings(), endings(60, seed=1)
     model = AutoMultiLabel(time_limit=None, columns={"remark": "text"}).fit(table, LABELS)
@@ -65,6 +66,7 @@ def test_n_grams_are_chosen_where_they_help(three, tmp_path):
     np.testing.assert_array_equal(saved, model.predict_proba(new))
 
 
+@pytest.mark.slow
 def test_a_model_of_words_is_saved_without_n_grams_and_is_the_same_as_if_there_were_none(three, monkeypatch):
     table = endings()
     words = AutoMultiLabel(time_limit=None, budget_fits=6, columns={"remark": "text"}).fit(table, LABELS)

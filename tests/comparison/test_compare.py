@@ -43,6 +43,7 @@ def agreement(Y, decisions):
     return (decisions == Y).mean()
 
 
+@pytest.mark.slow
 def test_scorers_and_functions_are_columns_and_order_the_table() -> None:
     weighted = make_scorer(f1_score, average="weighted", zero_division=0)
     estimators = {"tree": DecisionTreeClassifier(max_depth=1, random_state=0), "linear": LINEAR}

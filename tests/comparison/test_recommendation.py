@@ -247,6 +247,7 @@ def test_the_rule_at_its_limits() -> None:
     assert str(several[0]) == "label 1 (assigned to 90 %, 10 % have it)"
 
 
+@pytest.mark.slow
 def test_intervals_exclude_zero_exactly_where_the_corrected_test_separates() -> None:
     rng = np.random.default_rng(1)
     contradictions = 0

@@ -220,6 +220,7 @@ def in_a_new_process(folder, target):
     return run.stdout
 
 
+@pytest.mark.slow
 def test_the_version_of_an_installed_distribution_is_in_the_key(folder):
     install(folder, "1.0")
     assert in_a_new_process(folder, "fakelib.Fake") == "{'fake-lib': '1.0'}\n"

@@ -325,6 +325,7 @@ def test_excel_bombs(tmp_path):
         read(path, labels_last=1)
 
 
+@pytest.mark.slow
 def test_a_row_number_beyond_those_of_excel(tmp_path):
     pytest.importorskip("openpyxl")
     path, changed = tmp_path / "set.xlsx", tmp_path / "changed.xlsx"

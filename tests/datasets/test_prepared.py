@@ -298,6 +298,7 @@ def test_a_folder_that_cannot_be_written_is_named(colours, tmp_path, monkeypatch
         load("colours")
 
 
+@pytest.mark.slow
 def test_two_processes_prepare_the_same_set(colours):
     """Two at once: both succeed, all see the same content, nothing half-made is left."""
     colours({"full": FULL, "train": FULL[:2], "test": FULL[2:]})

@@ -87,6 +87,7 @@ def test_official_splits_are_the_official_files(name, benchmark_data):
     assert np.array_equal(np.sort(everything), np.arange(len(dataset.Y)))
 
 
+@pytest.mark.slow
 def test_sizes_of_the_named_splits(benchmark_data):
     sizes = {(name, split): tuple(map(len, parts)) for name in NAMES for split, parts in load(name).splits.items()}
     expected = {

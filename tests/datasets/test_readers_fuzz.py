@@ -71,6 +71,7 @@ def job_of(kind: str, number: int, content: bytes, samples: dict[str, Any], fold
     return {"path": str(arff), "options": {"labels_xml": str(path)}}
 
 
+@pytest.mark.slow
 def test_samples_are_read(tmp_path):
     """Without a change, every file is a valid data set: the fuzz test begins at sound files."""
     kinds = seeds()
@@ -109,6 +110,7 @@ def test_damaged_files(tmp_path):
     assert {outcome for _, outcome in counts} >= {"ok", "refused", "compared: ok"}
 
 
+@pytest.mark.slow
 def test_damaged_tables_in_small_chunks(tmp_path):
     counts = read_mutants(4_000_000, 90, tmp_path, TEXTS, small_chunks=True)
     assert {outcome for _, outcome in counts} >= {"ok", "refused", "compared: ok"}

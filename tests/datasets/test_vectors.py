@@ -128,6 +128,7 @@ def test_new_rows_have_lists_or_numbers(tmp_path, monkeypatch):
     np.testing.assert_array_equal(FrameEncoder().fit(frames).transform(frames), as_lists)
 
 
+@pytest.mark.slow
 def test_a_model_of_vectors_predicts_a_file_and_its_npy(tmp_path, monkeypatch, capsys):
     pytest.importorskip("hydra")
     monkeypatch.chdir(tmp_path)

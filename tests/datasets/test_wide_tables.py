@@ -34,6 +34,7 @@ def test_parquet(text, tmp_path):
     assert_linear(prepare, 100, 400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [False, True], ids=["numbers", "text"])
 def test_encoder_of_missing_values(text):
     def prepare(columns):

@@ -156,6 +156,7 @@ def test_the_best_k_is_the_smallest_best(objective, problem):
     )
 
 
+@pytest.mark.slow
 @exact
 @given(arrays(np.int64, st.tuples(st.integers(1, 3), st.integers(1, 6)), elements=st.integers(0, 8)))
 def test_the_expected_example_f1_is_the_largest_of_all_sets(eighths):

@@ -93,6 +93,7 @@ def test_a_function_or_scorer_of_macro_f1_tunes_as_macro_f1(objective):
     assert metrics.macro_f1(Y, found) > metrics.macro_f1(Y, P >= 0.5) + 0.05
 
 
+@pytest.mark.slow
 def test_thresholds_for_f_beta_trade_precision_for_recall():
     scorers = [make_scorer(fbeta_score, beta=beta, average="micro") for beta in (0.5, 2)]
     tuned = [TunedThresholdClassifier("precomputed", objective=scorer).fit(P, Y).predict(P) for scorer in scorers]

@@ -286,13 +286,6 @@ def test_the_gate_lists_by_how_much_methods_beat_the_constant_predictor_on_reque
     assert all(0.1 < float(gain) < 0.5 for _, _, gain in rows)
 
 
-def test_the_gate_refuses_a_store_that_has_the_cells(copy, clean):
-    run = gate(copy, "--method", "br", "--store", str(copy / "cells"))
-    assert run.returncode == 2
-    assert "gate passed" not in run.stdout
-    assert "name a new folder" in run.stderr
-
-
 def test_every_planted_fault_has_its_line_in_the_code(checkout):
     """The slow ones too: a line that was rewritten would leave a fault that nobody plants."""
     edits = [(file, old) for mutation in MUTATIONS for file, old, _ in mutation.edits]
@@ -432,6 +425,7 @@ def test_a_method_no_better_than_the_constant_predictor_fails(copy, clean):
     assert "0 of 1 methods beat the constant predictor" in run.stdout
 
 
+@pytest.mark.slow
 def test_a_sample_is_drawn_from_the_methods_that_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))

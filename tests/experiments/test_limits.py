@@ -96,6 +96,7 @@ def test_memory_is_limited_and_only_more_of_it_tries_again(cells, tmp_path, monk
     assert run_cell_within(cells[0], store, CellLimits(60, 4)) is None
 
 
+@pytest.mark.slow
 def test_the_process_has_the_time_of_all_fits_of_the_cell(cells, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "run_cell", spin)
     scores, store = replace(cells[0], kind="scores"), Store(tmp_path)  # five fits
@@ -218,6 +219,7 @@ def add_with_a_slow_method(study, tmp_path, monkeypatch):  # noqa: F811
     return own, slow
 
 
+@pytest.mark.slow
 def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypatch, capsys):  # noqa: F811
     own, slow = add_with_a_slow_method(study, tmp_path, monkeypatch)
     tables = report_dir("small")
@@ -245,6 +247,7 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     assert set(pd.read_csv(tables / "scores.csv.gz")["method"]) == {"mlknn", "relm"}
 
 
+@pytest.mark.slow
 def test_the_gate_recomputes_cells_within_the_limits_of_their_study(study, tmp_path, monkeypatch, capsys):  # noqa: F811
     own, slow = add_with_a_slow_method(study, tmp_path, monkeypatch)
     monkeypatch.setattr(running, "run_cell", lambda c, store: (refuse if c.key in slow else own)(c, store))

@@ -61,6 +61,7 @@ def test_a_server_that_is_down_costs_one_line_and_no_result(unreachable):
     assert not (folder / "mlflow.db").exists(), "tracking.uri was ignored"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_published_twice_stays(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))

@@ -97,6 +97,7 @@ def test_numbers_that_moved_under_unchanged_versions_are_not_accepted(gate, monk
     assert FILE.read_text() == reference
 
 
+@pytest.mark.slow
 def test_a_changed_helper_fails_for_the_classes_that_name_it_and_their_common_module_is_named(gate, monkeypatch):
     kernel_from = kernels.kernel_from
     monkeypatch.setattr(kernels, "kernel_from", lambda *given, **named: 1.01 * kernel_from(*given, **named))
@@ -171,6 +172,7 @@ def test_a_changed_metric_fails_and_its_line_is_named(gate, monkeypatch):
     assert "results_version = " not in said
 
 
+@pytest.mark.slow
 def test_a_case_without_a_reference_and_a_reference_without_a_case_fail(gate):
     content = json.loads(FILE.read_text())
     content["cases"]["mlknn: gone"] = content["cases"].pop("mlknn: dense")

@@ -34,6 +34,7 @@ def processor_has(feature: str) -> bool:
     return bool(__cpu_features__.get(feature))
 
 
+@pytest.mark.slow
 def test_all_kernels_of_openblas_give_the_same_scores_and_decisions() -> None:
     cores = [core for core, feature in NEEDS.items() if processor_has(feature)][:2]
     if len(cores) < 2:

@@ -60,6 +60,7 @@ def test_it_learns_and_its_scores_stay_sparse():
     assert precision_at_k(sp.csr_array(Y[300:][seen]), scores[seen], k=1) > 0.9
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_the_weights_that_are_kept():
     n, d, q = 60, 50_000, 300
     rng = np.random.default_rng(0)

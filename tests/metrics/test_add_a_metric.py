@@ -130,6 +130,7 @@ def test_a_new_metric_is_in_scores_exports_registry_completion_and_reports(
     run(copy_with_two_metrics, "-c", PROGRAM, str(copy_with_two_metrics), str(tmp_path))
 
 
+@pytest.mark.slow
 def test_the_arena_ranks_by_a_new_metric_where_it_was_computed(copy_with_two_metrics: Path) -> None:
     """A metric of a group counts in it, one without a group has a board of its own, tables without it stay ranked."""
     run(copy_with_two_metrics, "-c", ARENA)

@@ -203,7 +203,7 @@ def test_train_test_split_by_other_labels_and_without():
         train_test_split()
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         train_test_split(X, Y[1:])
-    with pytest.raises(DatasetError, match="120 rows and y 119"):
+    with pytest.raises(DatasetError, match=r"120.*119"):
         train_test_split(X, stratify=Y[1:])
 
 
@@ -346,7 +346,7 @@ def test_bad_input_is_refused(splitter):
     X, Y, groups = problem()
     with pytest.raises(DatasetError, match="needs the labels"):
         next(splitter.split(X))
-    with pytest.raises(DatasetError, match="119 rows and y 120"):
+    with pytest.raises(DatasetError, match=r"119.*120"):
         next(splitter.split(X[1:], Y, groups))
     with pytest.raises(DatasetError, match="order 1 or 2"):
         next(changed(splitter, order=3).split(X, Y, groups))

@@ -43,6 +43,7 @@ def test_fit_registers_and_predict_reads(folder, own_csv, capsys):
     assert capsys.readouterr().out == (folder / "out.csv").read_text()
 
 
+@pytest.mark.slow
 def test_fit_decides_by_costs_of_calibrated_scores(folder):
     model = ["--dataset", "mine", "--method", "br_logistic", "--cost", "fp=3,fn=1"]
     assert main(["fit", *model, "--cv", "2", "--output", "model"]) == 0
@@ -117,6 +118,7 @@ def test_a_label_that_is_no_label_is_shown_as_text(model, own_csv, cell, shown):
         labels_of_rows(table, LABELS)
 
 
+@pytest.mark.slow
 def test_a_text_is_explained_by_what_to_fit_and_the_column_of_tags_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     remarks = ["waves of the blue sea by night", "drums and shouts in a loud hall"] * 30

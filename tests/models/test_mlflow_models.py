@@ -47,6 +47,7 @@ def first(model, where):
     return entry, challenge(entry, model, "mine", where, Store())
 
 
+@pytest.mark.slow
 def test_run_model_and_dataset_are_linked(model, first, where):
     entry, _ = first
     client = MlflowClient(where["uri"])
@@ -152,6 +153,7 @@ def champion_of(name, where):
     return MlflowClient(where["uri"]).get_model_version_by_alias(name, "champion").tags["multilab.model_id"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [None, "weak"])
 def test_a_champion_that_appears_during_the_comparison_is_compared_too(before, weak, strong, where, monkeypatch):
     name = f"meanwhile-{before}"

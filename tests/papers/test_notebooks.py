@@ -65,6 +65,7 @@ CELLS = (
 )
 
 
+@pytest.mark.slow
 def test_a_claim_that_a_cell_decides_is_in_the_first_table_and_in_the_ledger(
     notebooks: ModuleType, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def test_tables_have_the_numbers_of_the_scores(fake, tmp_path):
     assert [re.sub(r"[^\d.]", "", text) for text in average[1:]] == [f"{stored[m]:.2f}" for m in TITLES]
 
 
+@pytest.mark.slow
 def test_ranks_come_with_friedman(fake, tmp_path):
     write_paper_files(fake, tmp_path)
     rows = {row[0]: row[1:] for row in cells((tmp_path / "ranks.tex").read_text(encoding="utf-8"))}

@@ -1,10 +1,9 @@
 """Comparison of methods on one dataset, and a recommendation.
 
-``from multilab import compare`` compares estimators and returns a :class:`multilab.statistics.Leaderboard`; ``from
-multilab import evaluate`` evaluates scores of models that were fitted elsewhere. The command `multilab compare` runs
-the methods of a portfolio within a time budget: the module ``run`` calls ``portfolio``, ``plan``, ``fits``,
-``decisions``, ``curve`` and ``results``. `AutoMultiLabel` uses the same modules for rows in memory, and fits with
-``training_set``.
+`multilab.compare` compares estimators and returns a :class:`multilab.statistics.Leaderboard`; `multilab.evaluate`
+evaluates scores of models that were fitted elsewhere. The command `multilab compare` runs the methods of a portfolio
+within a time budget: the module ``run`` calls ``portfolio``, ``plan``, ``fits``, ``decisions``, ``curve`` and
+``results``. `AutoMultiLabel` uses the same modules for rows in memory, and fits with ``training_set``.
 """
 
 from __future__ import annotations

@@ -84,6 +84,7 @@ def test_links_have_targets(folder, page):
             assert (folder / file).is_file()
 
 
+@pytest.mark.slow
 def test_every_number_of_the_leaderboards_is_that_of_the_file(content, page):
     tables = iter(board_tables(page))
     for pool in content["pools"]:
