@@ -77,6 +77,7 @@ def cells_of(*methods):
     return [cell for cell in cells if cell.method.name in methods]
 
 
+@pytest.mark.slow
 def test_cells_that_read_others_are_those_of_a_serial_run(engine, tmp_path):
     serial, store = Store(tmp_path / "serial"), Store(tmp_path / "store")
     cells, shown = cells_of("stack_0", "near_0"), []
@@ -96,6 +97,7 @@ def test_cells_that_read_others_are_those_of_a_serial_run(engine, tmp_path):
     assert len(digests(store.root)) == 3 * (2 + 4), "with the cells that they read"
 
 
+@pytest.mark.slow
 def test_stored_cells_that_others_read_are_sent(engine, tmp_path):
     store = Store(tmp_path)
     (cell, *_) = cells_of("stack_0")
@@ -107,6 +109,7 @@ def test_stored_cells_that_others_read_are_sent(engine, tmp_path):
     assert len(store.finished()) == len(before) + 1
 
 
+@pytest.mark.slow
 def test_a_store_that_workers_share_is_filled_by_them(engine, tmp_path, monkeypatch):
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path))
     with using(Engine("dask", engine.address, tls=engine.tls, store=str(tmp_path))):
@@ -144,6 +147,7 @@ def test_what_reads_a_failed_cell_fails_with_its_reason(engine, tmp_path):
     assert "must be a float in the range" in reason
 
 
+@pytest.mark.slow
 def test_limits_hold_for_each_cell(engine, tmp_path):
     cells = cells_of("hungry", "near_0")
     with using(engine):
@@ -171,6 +175,7 @@ def test_a_deadline_stops_what_runs(engine, tmp_path):
         assert (outcome.computed, outcome.stopped, outcome.failures) == (3, False, {})
 
 
+@pytest.mark.slow
 def test_a_worker_with_other_settings_refuses(engine, tmp_path):
     (cell, *_) = cells_of("near_0")
     other = replace(cell)
@@ -194,6 +199,7 @@ def test_workers_of_another_version_are_refused(engine, cluster, tmp_path):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_full_disk_of_a_worker_is_named_with_its_host(engine, tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.touch()
@@ -240,6 +246,7 @@ def test_a_killed_search_stops_no_other(engine, cluster, tmp_path, monkeypatch, 
     assert "ML-kNN on genes-toy: best ranking_loss" in printed.out
 
 
+@pytest.mark.slow
 def test_an_analysis_runs_on_the_engine(engine, tmp_path):
     (cell, *_) = cells_of("near_0")
     cell = replace(cell, method=load_method("lwmf"))
@@ -276,6 +283,7 @@ def test_the_files_of_slurm_and_kubernetes_are_readable():
     assert f"tls://{name}:8786" in resource["spec"]["worker"]["spec"]["containers"][0]["args"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["other", "none", "missing"])
 def test_a_wrong_or_missing_certificate_is_refused(which, engine, tmp_path):
     tls = {} if which == "none" else {name: str(tmp_path / "tls" / f"{name}.pem") for name in engine.tls}
@@ -296,6 +304,7 @@ def test_a_command_without_certificates_prints_one_line(engine):
     assert "Exception ignored" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_client_that_closes_while_cells_are_sent_is_one_line(engine, tmp_path, monkeypatch):
     """As it does when the scheduler was killed and has not answered for a while."""
     import distributed

@@ -110,6 +110,7 @@ def test_keys_of_data_without_groups_are_as_before(store):
     assert "groups" not in Cell("train", split_refs("genes-toy", KFOLD)[0], cell.method).identity
 
 
+@pytest.mark.slow
 def test_every_command_keeps_patients_together(store, capsys):
     """A patient's name tells the labels, so that a score above chance would come from the other side."""
     assert main(["train", "dataset=visits", "method=br_logistic", "protocol=kfold3", "publish=false"]) == 0

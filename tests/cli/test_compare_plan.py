@@ -181,6 +181,7 @@ def test_the_live_leaderboard_is_a_table_on_a_terminal_and_lines_elsewhere(termi
     assert bool(re.search(r"^mlknn +done  macro_f1 0\.\d{4}  ", text, re.MULTILINE)) != terminal
 
 
+@pytest.mark.slow
 def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monkeypatch, capsys):
     own = cell_running.run_cell
 

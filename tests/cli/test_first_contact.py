@@ -133,9 +133,9 @@ def test_the_core_install_runs_the_python_of_getting_started(core, checkout):
     "argv",
     [
         ["train", "dataset=scenario1"],
-        ["tune", "dataset=scenario1"],
-        ["fit", "--dataset", "scenario1", "--method", "mlknn"],
-        ["study", "new", "mine"],
+        pytest.param(["tune", "dataset=scenario1"], marks=pytest.mark.slow),
+        pytest.param(["fit", "--dataset", "scenario1", "--method", "mlknn"], marks=pytest.mark.slow),
+        pytest.param(["study", "new", "mine"], marks=pytest.mark.slow),
         ["study", "run", "--study", "quick"],
         ["gate"],
         ["study", "publish", "--study", "quick"],

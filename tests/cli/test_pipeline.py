@@ -24,7 +24,7 @@ from multilab.core import read_content, write_content
 
 mlflow = pytest.importorskip("mlflow")
 
-pytestmark = pytest.mark.xdist_group("pipeline")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pipeline")]
 
 PREPARED = ["preprocess_generated@scenario1", "preprocess_generated@scenario2"]
 COMPUTED = ["base_scores", "train"]
@@ -64,7 +64,6 @@ def test_nothing_changed_runs_nothing(lab):
     assert after(lab, lambda: None) == ([], 0)
 
 
-@pytest.mark.slow
 def test_a_comment_computes_nothing_and_leaves_the_packs(lab):
     before = packs(lab)
     stages, cells = after(lab, lambda: append(lab, "src/multilab/methods/kernels.py"))
@@ -74,7 +73,6 @@ def test_a_comment_computes_nothing_and_leaves_the_packs(lab):
     assert packs(lab) == before
 
 
-@pytest.mark.slow
 def test_dvc_says_what_an_edit_runs_before_it_runs(lab):
     commit(lab)
     lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 7")
@@ -91,7 +89,6 @@ def test_dvc_says_what_an_edit_runs_before_it_runs(lab):
     assert json.loads(lab.run("dvc", "status", "--json", "dvc.yaml")) == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "stage"),
     [
@@ -116,7 +113,6 @@ def test_status_names_the_stage_of_an_edited_file(lab, path, stage):
         file.write_bytes(content)
 
 
-@pytest.mark.slow
 def test_one_value_of_one_method_runs_that_method(lab):
     """It also prints one line per stage."""
     before = lab.cells()
@@ -132,7 +128,6 @@ def test_one_value_of_one_method_runs_that_method(lab):
     assert after(lab, lambda: lab.edit("conf/method/mlknn.yaml", "\nk: 7", "\nk: 10"))[1] == 0
 
 
-@pytest.mark.slow
 def test_a_raised_version_of_one_method_runs_that_method(lab):
     original = (lab.root / MLKNN).read_text()
     head, rest = original.split("class MLkNN", 1)
@@ -148,7 +143,6 @@ def test_a_raised_version_of_one_method_runs_that_method(lab):
     assert after(lab, lambda: None)[1] == 0
 
 
-@pytest.mark.slow
 def test_a_new_setting_of_a_dataset_runs_its_cells_only(lab):
     def edit():
         card = lab.root / "conf/dataset/scenario2.yaml"
@@ -160,7 +154,6 @@ def test_a_new_setting_of_a_dataset_runs_its_cells_only(lab):
     assert cells == 2 * (2 + 3 * 2)
 
 
-@pytest.mark.slow
 def test_a_new_method_is_two_files_and_runs_alone(lab):
     def add():
         (lab.root / "src/multilab/methods/neighbours/throwaway.py").write_text(
@@ -176,7 +169,6 @@ def test_a_new_method_is_two_files_and_runs_alone(lab):
     assert "throwaway" in (lab.root / "reports/quick/index.html").read_text()
 
 
-@pytest.mark.slow
 def test_another_study_is_another_pipeline_and_runs_nothing_twice(lab):
     printed = lab.run("multilab", "study", "new", "mlwse-core")
     assert "reports/mlwse-core/dvc.yaml" in printed
@@ -199,7 +191,6 @@ def test_the_lock_holds_data_packs_and_tables(lab):
     assert set(content) == {*COMPUTED, *TABLES}
 
 
-@pytest.mark.slow
 def test_all_stages_run_by_force_leave_the_lock_and_the_measurements(lab):
     lab.repro()
     kept = ["dvc.lock", "data/dvc.lock", "reports/quick/measured.csv", "reports/quick/environment.json"]
@@ -208,7 +199,6 @@ def test_all_stages_run_by_force_leave_the_lock_and_the_measurements(lab):
     assert [(lab.root / path).read_bytes() for path in kept] == before
 
 
-@pytest.mark.slow
 def test_an_edited_or_missing_table_is_computed_again(lab):
     path = lab.root / "reports/quick/scores.csv.gz"
     scores = read_content(path)
@@ -220,7 +210,6 @@ def test_an_edited_or_missing_table_is_computed_again(lab):
     assert read_content(path) == scores
 
 
-@pytest.mark.slow
 def test_a_second_clone_pulls_results_and_computes_nothing_but_what_is_new(lab, tmp_path):
     commit(lab)
     lab.run("dvc", "remote", "add", "-f", "-d", "--local", "far", str(tmp_path / "far"))
@@ -247,7 +236,6 @@ def test_a_second_clone_pulls_results_and_computes_nothing_but_what_is_new(lab, 
     assert (other.root / "reports/quick/measured.csv").read_text().startswith(measured)
 
 
-@pytest.mark.slow
 def test_nothing_of_a_private_data_set_is_cached_or_pushed(tmp_path):
     """Its rows, what is made of them, and the predictions of its rows."""
     lab = Laboratory(tmp_path / "lab")
@@ -281,7 +269,6 @@ def test_nothing_of_a_private_data_set_is_cached_or_pushed(tmp_path):
     assert sorted(path.name for path in (other.root / "results/quick").iterdir()) == ["base_scores.zip", "train.zip"]
 
 
-@pytest.mark.slow
 def test_files_of_a_data_set_are_fetched_tracked_pulled_and_restored(tmp_path):
     """From a stand-in for the address in the card; the second clone has the remote only."""
     rows = "".join(f"{i % 7},{i % 5},{i % 2},{i % 3 == 0:d}\n" for i in range(60))
@@ -322,7 +309,6 @@ def test_files_of_a_data_set_are_fetched_tracked_pulled_and_restored(tmp_path):
     assert (other.root / "data/prepared/tiny/X.npy").is_file()
 
 
-@pytest.mark.slow
 def test_cells_of_a_report_that_are_nowhere_are_fitted_again(lab):
     before = (lab.root / "reports/quick/keys.csv").read_bytes()
     kept = packs(lab)
@@ -351,7 +337,6 @@ def runs(lab, experiment="quick"):
     return sorted((info.run_id, info.status) for info in current)
 
 
-@pytest.mark.slow
 def test_publishing_twice_changes_nothing_and_a_fresh_store_is_filled(lab):
     before = runs(lab)
     study = json.loads((lab.root / "reports/quick/study.json").read_text())
@@ -367,7 +352,6 @@ def test_publishing_twice_changes_nothing_and_a_fresh_store_is_filled(lab):
     assert lab.repro() == []
 
 
-@pytest.mark.slow
 def test_what_a_killed_publication_left_is_removed(lab):
     lab.run("multilab", "study", "publish", "--study", "quick")
     before = runs(lab)
@@ -393,7 +377,6 @@ def test_a_failing_method_names_its_cells_and_harms_no_other(lab):
     assert lab.repro() == []
 
 
-@pytest.mark.slow
 def test_a_study_that_cannot_run_is_one_line(lab):
     wrong = {
         ("scenario1", "nothing_like_it"): "no method is called 'nothing_like_it'",
@@ -416,7 +399,6 @@ def plotted(plot: list[dict], method: str) -> list[tuple]:
     return [tuple(sorted(row.get("mean", row.get("value")) for row in rows if row["rev"] == rev)) for rev in revisions]
 
 
-@pytest.mark.slow
 def test_a_variant_is_tried_by_dvc_exp_run(lab):
     commit(lab)
     before, shown = lab.cells(), set(runs(lab))
@@ -460,7 +442,6 @@ def titles(lab):
     return {run.info.run_name for run in active(lab) if run.data.tags["superseded"] == "false"}
 
 
-@pytest.mark.slow
 def test_an_experiment_in_a_temporary_folder_reuses_cells_and_leaves_its_runs(lab):
     before, shown, state = commit(lab)
     study = json.loads((lab.root / "reports/quick/study.json").read_text())
@@ -479,7 +460,6 @@ def test_an_experiment_in_a_temporary_folder_reuses_cells_and_leaves_its_runs(la
     assert set(runs(lab)) == after, "the study itself was published, and superseded the experiment"
 
 
-@pytest.mark.slow
 def test_queued_experiments_run_the_code_of_their_commit_in_the_store_of_the_repository(lab):
     before, shown, _ = commit(lab)
     lab.run("dvc", "exp", "run", "--queue", "-n", "five", "-S", "conf/method/mlknn.yaml:k=5")
@@ -500,7 +480,6 @@ def test_queued_experiments_run_the_code_of_their_commit_in_the_store_of_the_rep
     assert {"ML-kNN (five) on scenario1", "ML-kNN (five) on scenario2"} < titles(lab)
 
 
-@pytest.mark.slow
 def test_the_page_is_rebuilt_from_the_committed_files_alone(lab, tmp_path):
     import shutil
 

@@ -240,6 +240,7 @@ def test_large_sparse_scores_stay_sparse_and_have_the_same_values(monkeypatch):
     assert sparse.calibration.empty
 
 
+@pytest.mark.slow
 def test_two_models_are_tested_on_the_same_rows():
     worse = expit(LOGITS + np.random.default_rng(5).normal(scale=2, size=Y.shape))
     result = evaluate(Y, {"new": P, "old": worse, "same": P}, metric="hamming_loss", n_draws=1000)

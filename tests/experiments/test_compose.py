@@ -70,13 +70,13 @@ def evil(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "variable"),
     [
-        (["dataset=evil"], "MULTILAB_CARDS=dataset"),
+        pytest.param(["dataset=evil"], "MULTILAB_CARDS=dataset", marks=pytest.mark.slow),
         pytest.param(["-m", "dataset=evil,scenario1"], "MULTILAB_CARDS=dataset", marks=pytest.mark.slow),
         (["dataset=evil"], "MULTILAB_CONF=conf"),
         pytest.param(["+dataset=evil"], "MULTILAB_CONF=conf", marks=pytest.mark.slow),
         pytest.param(["dataset@_global_=evil"], "MULTILAB_CONF=conf", marks=pytest.mark.slow),
         pytest.param(["method=../dataset/evil"], "MULTILAB_CONF=conf", marks=pytest.mark.slow),
-        (["+protocol/../dataset=evil"], "MULTILAB_CONF=conf"),
+        pytest.param(["+protocol/../dataset=evil"], "MULTILAB_CONF=conf", marks=pytest.mark.slow),
         pytest.param(["+/dataset=evil"], "MULTILAB_CONF=conf", marks=pytest.mark.slow),
         (["--config-dir", "more", "+dataset=evil"], "MULTILAB_CARDS=more"),
     ],

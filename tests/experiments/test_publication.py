@@ -71,6 +71,7 @@ def test_a_run_that_is_published_twice_stays(tmp_path, monkeypatch, capsys):
     assert "0 created, 1 kept, 0 superseded, 0 deleted" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_runs_are_published_later_and_only_once(unreachable, monkeypatch, capsys):
     folder, *_ = unreachable
     monkeypatch.chdir(folder)

@@ -118,7 +118,9 @@ def planted(monkeypatch):
 @pytest.mark.parametrize(
     ("killed_at", "storage"), [(1, None), (5, None), (18, None), (5, "sqlite:///{folder}/trials.db")], ids=str
 )
-@pytest.mark.parametrize("sampler", ["TPESampler", "RandomSampler", "QMCSampler"])
+@pytest.mark.parametrize(
+    "sampler", ["TPESampler", *(pytest.param(name, marks=pytest.mark.slow) for name in ("RandomSampler", "QMCSampler"))]
+)
 def test_a_killed_and_continued_search_has_the_trials_of_an_undisturbed_one(
     store, tmp_path, planted, sampler, storage, killed_at
 ):

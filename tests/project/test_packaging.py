@@ -270,6 +270,7 @@ def test_the_wheel_is_what_runs(installed):
     assert Path(installed.run(str(installed.bin / "python"), "-c", where).strip()) == installed.own / "conf"
 
 
+@pytest.mark.slow
 def test_help_and_datasets_need_no_checkout_and_write_nothing(installed):
     assert "Usage: multilab" in installed.multilab("--help")
     assert installed.multilab("--version").strip() == multilab.__version__
