@@ -77,6 +77,7 @@ def test_a_scheduler_in_a_network_without_tls_is_open():
     assert not load_engine("dask", "tls://10.0.0.1:8786").is_open
 
 
+@pytest.mark.slow
 def test_neither_import_nor_help_nor_a_local_run_import_dask(tmp_path):
     code = (
         "import sys, multilab.cells.execute\nfrom multilab.cli import main\nmain(['study', 'run', '--help'])\n"

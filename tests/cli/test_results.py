@@ -158,6 +158,7 @@ def test_a_table_fits_100_columns_with_long_settings_and_what_has_no_room_below(
     assert max(map(len, first.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_a_sweep_ends_with_one_table(folder, capsys):
     argv = ["train", "-m", "dataset=scenario1,scenario3", "method=mlknn,elm", *TRAIN]
     assert main(argv) == 0

@@ -525,6 +525,7 @@ def by_relevant_rows(Y, decisions):
     return weighted_f1(Y, decisions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [by_relevant_rows, make_scorer(f1_score, average="weighted", zero_division=0)])
 def test_the_choice_by_a_function_or_scorer_is_that_by_the_metric(own):
     X, Y = make_multilabel_classification(120, n_features=6, n_classes=3, random_state=0)

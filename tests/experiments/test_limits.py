@@ -168,6 +168,7 @@ def fits(tmp_path, monkeypatch):
     return lambda: path.read_text().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members_first", [True, False])
 def test_a_stack_whose_member_passed_its_limit_names_it(stacks, tmp_path, fits, members_first):
     cells = with_reads(stacks) if members_first else stacks

@@ -604,6 +604,7 @@ def test_a_dataset_that_another_publisher_entered_a_moment_ago_is_linked(store, 
     assert child.inputs.dataset_inputs[0].dataset.name == "d"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own", "used"), [(None, "2"), ("5", "5")])
 def test_a_server_is_asked_again_twice_unless_the_environment_says_otherwise(tmp_path, monkeypatch, own, used):
     """MLflow's own 7 times, each time longer, are minutes."""

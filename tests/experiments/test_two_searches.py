@@ -73,6 +73,7 @@ TORN = {
 LOST = ("with valid JSON that is no journal", "without a byte")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", TORN)
 def test_a_torn_journal_is_read_up_to_its_last_valid_line(store, cell, fits, tmp_path, how):
     uninterrupted = fits(cell, PLAN, store, tmp_path / "uninterrupted.log")

@@ -74,6 +74,7 @@ def plant_other_formula(monkeypatch):
     monkeypatch.setattr(MLkNN, "_fit", wrong)
 
 
+@pytest.mark.slow
 def test_unchanged_code_passes_and_its_references_stay(gate, reference):
     assert gate()[0] == 0
     assert gate("tests/references")[0] == 0
