@@ -8,8 +8,9 @@ LOD_GEN, made into an array or CSR matrix in the shortest way we know. Without d
 
 Tables are read by a peer and by ``multilab.datasets.read``, in turn, each time in a process of its own: its CPU time,
 which other work on the machine disturbs less than seconds, and its peak memory above that of the imports. The least of
-several is taken. The peer of CSV files is ``pandas.read_csv``, that of Parquet files is pyarrow's ``read_table`` with
-``to_pandas``; neither checks, classifies or digests anything.
+twenty is taken: the first use of memory may cost a virtual machine another 100 ms. The peer of CSV files is
+``pandas.read_csv``, that of Parquet files is pyarrow's ``read_table`` with ``to_pandas``; neither checks, classifies or
+digests anything.
 """
 
 from __future__ import annotations
@@ -226,7 +227,7 @@ def tables(folder: Path, rows: int, repeats: int) -> list[Line]:
 def main(argv: list[str] | None = None) -> None:
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=100_000, help="of the tables")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=20)
     chosen = parser.parse_args(argv)
     try:
         notes = [f"liac-arff {peers('liac-arff')['liac-arff']}"]
