@@ -114,18 +114,19 @@ def test_status_names_the_stage_of_an_edited_file(lab, path, stage):
 
 
 def test_one_value_of_one_method_runs_that_method(lab):
-    """It also prints one line per stage."""
+    """Each stage prints one line."""
     before = lab.cells()
     lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 7")
-    lines = [line for line in lab.run("dvc", "repro", "-q").splitlines() if " INFO " not in line]
-    expected = ["base_scores .*", "train +12 cells, 8 reused, .* s", "evaluate .*", "stats .*", "MLflow .*"]
-    assert len(lines) == len(expected), lines
-    assert all(re.fullmatch(pattern, line) for pattern, line in zip(expected, lines, strict=True)), lines
-    assert len(lab.cells()) - len(before) == 4
-    again = lab.run("multilab", "study", "train", "--study", "quick", "--method", "mlknn")
-    assert re.fullmatch(r"train mlknn +4 cells, 4 reused, \d+\.\d s\n", again)
-    # and back again: the cells are there
-    assert after(lab, lambda: lab.edit("conf/method/mlknn.yaml", "\nk: 7", "\nk: 10"))[1] == 0
+    try:
+        printed = lab.run("dvc", "repro", "-q")
+        stages = re.findall(r"^(base_scores|train|evaluate|stats) ", printed, re.MULTILINE)
+        assert stages == ["base_scores", "train", "evaluate", "stats"]
+        assert re.search(r"^train +12 cells, 8 reused, ", printed, re.MULTILINE)
+        assert len(lab.cells()) - len(before) == 4
+        again = lab.run("multilab", "study", "train", "--study", "quick", "--method", "mlknn")
+        assert re.fullmatch(r"train mlknn +4 cells, 4 reused, \d+\.\d s\n", again)
+    finally:  # and back again: the cells are there
+        assert after(lab, lambda: lab.edit("conf/method/mlknn.yaml", "\nk: 7", "\nk: 10"))[1] == 0
 
 
 def test_a_raised_version_of_one_method_runs_that_method(lab):

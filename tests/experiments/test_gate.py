@@ -105,6 +105,7 @@ MUTATIONS = (
                 "fit_seeded(estimator, X, Y, seed)",
             ),
         ),
+        fresh=True,
     ),
     Mutation(
         "coverage is off by one",
